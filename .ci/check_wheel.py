@@ -49,8 +49,9 @@ def _wheel_problems(wheel: Path) -> list[str]:
         about = {name.split(".dist-info/", 1)[1]: archive.read(name) for name in names - code}
     problems = [f"the wheel lacks {name}" for name in sorted(_expected() - code)]
     problems += [f"the wheel carries {name}" for name in sorted(code - _expected())]
-    if b"Apache License" not in about.get("licenses/LICENSE", b""):
-        problems.append("the wheel lacks the licence text")
+    problems += [
+        f"the wheel lacks {name}" for name in ("LICENSE", "NOTICE") if f"licenses/{name}" not in about
+    ]
     if b"License-Expression: Apache-2.0" not in about["METADATA"]:
         problems.append("the wheel does not say that its licence is Apache-2.0")
     return problems
@@ -59,7 +60,7 @@ def _wheel_problems(wheel: Path) -> list[str]:
 def _sdist_problems(sdist: Path) -> list[str]:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {"pyproject.toml", "README.md", "LICENSE"}
+    wanted = {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "NOTICE"}
     wanted |= {f"src/{name}" if name.startswith("kellet/") else name for name in _expected()}
     return [f"the sdist lacks {name}" for name in sorted(wanted - names)]
 

@@ -19,7 +19,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from packager.environment.own import own_wheel
+from packager._environment.own import own_wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 NOBODY = "65534"
@@ -91,13 +91,13 @@ MINILM_EXPORT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from packager import PackageExporter
-from packager.calls import load_weights
+from packager._calls import load_weights
 from bert import build, tokenize
 model = build()
 load_weights(model, sys.argv[2])
 with PackageExporter(sys.argv[3], policy="auto") as exporter:
     exporter.save_object("model", "model", model)
-    exporter.save_check("model", tokenize(["The cat sits on the mat.", "A kitten rests on a rug."]))
+    exporter.save_example("model", tokenize(["The cat sits on the mat.", "A kitten rests on a rug."]))
 """
 
 EXPORT = """
@@ -108,7 +108,7 @@ from packager import PackageExporter
 from bakery import build
 with PackageExporter(sys.argv[2], policy="auto", runnable=True) as exporter:
     exporter.save_object("model", "model", build())
-    exporter.save_check("model", {"x": (np.arange(12, dtype="f4") - 6).reshape(3, 4) / 4})
+    exporter.save_example("model", {"x": (np.arange(12, dtype="f4") - 6).reshape(3, 4) / 4})
 """
 
 # What a serving process would do, with nothing but the file.

@@ -27,7 +27,7 @@ async function check(what, prepare) {
     assert.deepEqual(found, expected);
     assert.equal(python.runPython("refused('/damaged.kellet')"), "IntegrityError");
     const view = python.runPython(`
-from packager.archive import ArchiveReader, TensorReader
+from packager._archive import ArchiveReader, TensorReader
 archive = ArchiveReader("/net.kellet")
 tensors = TensorReader(archive, "net/weights")
 tensors.storage(tensors["weight"].storage)

@@ -123,6 +123,7 @@ def journeys(library: str) -> dict[str, list[Path]]:
 def _entered(program: str, folder: str, library: str, *options: str, name: str = "net.kellet") -> list[Path]:
     command = [sys.executable, "-c", program, str(Path(folder, name)), folder, library, *options]
     environment = {**os.environ, "KELLET_CACHE": str(Path(folder, "cache", *options))}
+    environment.pop("KELLET_OPEN_ARCHIVES", None)  # a child of a process with open archives finds these
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = [Path(name).resolve() for name in json.loads(done.stdout.splitlines()[-1])]
     return [path for path in found if any(path.is_relative_to(place) for place in PACKAGES.values())]

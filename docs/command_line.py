@@ -7,17 +7,20 @@ import os
 from pathlib import Path
 from unittest import mock
 
-from packager.cli.main import _parser
-from packager.cli.summary import EXIT_CODES
+from packager._cli.main import _parser
+from packager._cli.summary import EXIT_CODES
 
 
 def page() -> str:
     """Every command with its help."""
     with mock.patch.dict(os.environ, COLUMNS="100"):
-        parts = ["# packager", "The command; [the guide](../../guides/command.md) shows it at work."]
+        parts = [
+            "# The command kellet",
+            "The command; [the guide](../../guides/command.md) shows it at work.",
+        ]
         parts += [f"```text\n{EXIT_CODES}```"]
         for name, parser in commands().items():
-            parts.append(f"## packager {name}\n\n```text\n{parser.format_help()}```")
+            parts.append(f"## kellet {name}\n\n```text\n{parser.format_help()}```")
     return "\n\n".join(parts) + "\n"
 
 

@@ -23,6 +23,7 @@ copyright = "The kellet developers, Apache-2.0"
 release = version = packager.__version__
 html_title = f"kellet and packager {version}"
 html_theme = "furo"
+html_static_path = html_css_files = ["site.css"]
 html_show_sphinx = False
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
@@ -34,11 +35,12 @@ suppress_warnings = ["toc.empty_glob", "ref.python"]
 
 autodoc_default_options = {"show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
+add_module_names = False  # the page says it
 autodoc_preserve_defaults = True
 # A method that says nothing of its own is described where it is first defined.
 autodoc_inherit_docstrings = False
 
-reference.write_pages(HERE.parent, HERE / "reference" / "modules")
+reference.write_pages(HERE / "reference" / "modules")
 command_line.write_command_page(HERE / "reference" / "modules")
 
 

@@ -38,7 +38,7 @@ def to_rst(lines: list[str]) -> list[str]:
             in_list = True
             written += _items(block)
         elif indent and in_list:
-            written += ["   " + _escape(line.strip()) for line in block]
+            written += ["   " + escaped(line.strip()) for line in block]
         elif indent:
             written += ["::", "", *block]
         else:
@@ -75,7 +75,7 @@ def _indent(line: str) -> int:
 
 def _paragraph(block: list[str]) -> list[str]:
     """Join a paragraph's lines at one depth: a line set in under another is its continuation."""
-    return [_escape(line.strip()) for line in block]
+    return [escaped(line.strip()) for line in block]
 
 
 def _items(block: list[str]) -> list[str]:
@@ -86,13 +86,13 @@ def _items(block: list[str]) -> list[str]:
         mark = ITEM.match(line)
         if mark:
             width = len(mark.group().strip()) + 1
-            written += ["", f"{mark.group().strip()} {_escape(line[mark.end() :].strip())}"]
+            written += ["", f"{mark.group().strip()} {escaped(line[mark.end() :].strip())}"]
         else:
-            written.append(" " * width + _escape(line.strip()))
+            written.append(" " * width + escaped(line.strip()))
     return written[1:]
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
     """Make code of what stands between backticks, and plain text of the rest."""
     written, last = [], 0
     for match in CODE.finditer(text):

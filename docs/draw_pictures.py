@@ -5,7 +5,7 @@
 
 The digest of what was drawn lies beside each picture (the HTML of the page, the text of the terminal with its
 colours), so that a test can tell whether the picture is current. To draw the page takes the command chromium
-and the extra test; the terminals take rich.
+and requirements/test.txt; the terminals take rich.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from packager import PackageExporter  # noqa: E402 - found only now
-from packager.archive import ArchiveReader  # noqa: E402 - as above
-from packager.cli import main as packager  # noqa: E402 - as above
-from packager.report import page_html, page_of_archive  # noqa: E402 - as above
+from packager._archive import ArchiveReader  # noqa: E402 - as above
+from packager._cli import main as packager  # noqa: E402 - as above
+from packager._report import page_html, page_of_archive  # noqa: E402 - as above
 
-ARCHIVE = ROOT / "tests" / "golden" / "model-1.kellet"
+ARCHIVE = ROOT / "tests" / "golden" / "model-0.1.0.kellet"
 GUIDES = ROOT / "docs" / "guides"
 COLUMNS = 80
 
@@ -73,7 +73,7 @@ def page() -> str:
 
 
 def differences() -> str:
-    """Return what `packager diff` prints of a small model and its next version."""
+    """Return what `kellet diff` prints of a small model and its next version."""
     with _example_folder():
         for name, code, weights in (("old", _OLD_CODE, _OLD_WEIGHTS), ("new", _NEW_CODE, _NEW_WEIGHTS)):
             with PackageExporter(f"{name}.kellet", policy="auto", prove=False) as exporter:
@@ -83,7 +83,7 @@ def differences() -> str:
 
 
 def plan() -> str:
-    """Return what `packager plan` prints of a small project with something to decide."""
+    """Return what `kellet plan` prints of a small project with something to decide."""
     with _example_folder() as folder:
         Path("shop").mkdir()
         for name, text in _PROJECT.items():
@@ -142,8 +142,8 @@ def _terminal(*arguments: str) -> str:
     with looks, redirect_stdout(screen):
         code = packager(arguments)
     if code != 1:  # differences, and a plan with a problem
-        raise SystemExit(f"packager {' '.join(arguments)} ended with {code}")
-    return f"$ packager {' '.join(arguments)}\n{screen.getvalue().rstrip()}\n"
+        raise SystemExit(f"kellet {' '.join(arguments)} ended with {code}")
+    return f"$ kellet {' '.join(arguments)}\n{screen.getvalue().rstrip()}\n"
 
 
 # --- drawing ---
@@ -170,7 +170,7 @@ def draw_terminal(text: str, picture: Path) -> None:
     for line in Text.from_ansi(text).split("\n"):
         for part in line.divide(range(COLUMNS, len(line), COLUMNS)):  # as a terminal breaks a long line
             console.print(part)
-    svg = console.export_svg(title="packager", unique_id=picture.stem)
+    svg = console.export_svg(title="kellet", unique_id=picture.stem)
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     picture.write_text(re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE).rstrip() + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Write `docs/guides/pytorch-habits.md`: what people write first in PyTorch, run there and here.
+"""Write `docs/pytorch-habits.md`: what people write first in PyTorch, run there and here.
 
     python docs/habits.py
 
@@ -27,7 +27,7 @@ from count_habits import LEAST, names_in, table
 
 ROOT = Path(__file__).resolve().parents[1]
 HABITS = ROOT / "fixtures" / "habits" / "habits.txt"
-PAGE = ROOT / "docs" / "guides" / "pytorch-habits.md"
+PAGE = ROOT / "docs" / "pytorch-habits.md"
 SPELLINGS = "utils.data utils.checkpoint utils.benchmark optim.swa_utils profiler func".split()
 
 HEAD = """# Habits of PyTorch, tried

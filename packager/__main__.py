@@ -1,6 +1,6 @@
-"""`python -m packager` is the command `packager`."""
+"""`python -m packager` is the command `kellet`."""
 
-from .cli import main
+from ._cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -1,6 +1,6 @@
-"""PyTorch's spelling of `packager.analysis`, for code written for torch.package."""
+"""Where an object comes from and what a call uses: names of torch.package.analyze, for compatibility."""
 
-from .analysis import is_from_package as is_from_package
-from .analysis import trace_dependencies as trace_dependencies
+from ._analysis import is_from_package as is_from_package
+from ._analysis import trace_dependencies as trace_dependencies
 
 __all__ = ["is_from_package", "trace_dependencies"]

@@ -11,27 +11,23 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from packager.archive import ValueType
-from packager.arguments import (
-    check_choice,
+from packager._arguments import (
+    check_by,
+    check_callable,
     check_file,
     check_flag,
     check_kind,
     check_names,
     check_path,
+    check_place,
     check_several,
     check_text,
 )
-from packager.calls import copied_input
-from packager.environment import parse_targets, requirements_by_name
-from packager.errors import ArgumentError
-from packager.errors import EmptyMatchError as EmptyMatchError
-from packager.errors import PackagingError as PackagingError
-from packager.exporting import (
+from packager._calls import ValueType, copied_input
+from packager._exporting import (
     CheckRequest,
     EntryRequest,
     Export,
-    ExportOptions,
     ExportPlan,
     ModuleRequest,
     ObjectRequest,
@@ -44,6 +40,9 @@ from packager.exporting import (
     as_importer,
     as_policy,
     asked_by_example,
+    check_made_by,
+    declared_types,
+    export_options,
     globals_in,
     is_of_class,
     make_pickle,
@@ -52,18 +51,33 @@ from packager.exporting import (
     sources_in,
     with_wheels,
 )
-from packager.graph import Importer, sys_importer
-from packager.names import demangle
-from packager.notebook_line import shown_in_notebook
-from packager.policy import Answer, GlobPattern, Policy
-from packager.process import syntax_unwarned
-from packager.proving import ExportProof, watch_calls
-from packager.ranks import Group, Ranks
-from packager.texts import one_line
+from packager._graph import Importer, sys_importer
+from packager._names import demangle
+from packager._notebook_line import log, shown_in_notebook
+from packager._policy import GlobPattern, Policy
+from packager._process import WithoutOwnFrames, syntax_unwarned
+from packager._proving import ExportProof, watch_calls
+from packager._ranks import Group, Ranks
+from packager._texts import one_line
+from packager.errors import ArgumentError, ModuleNotStoredError
+from packager.errors import EmptyMatchError as EmptyMatchError
+from packager.errors import PackagingError as PackagingError
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from kellet.hooks import RemovableHandle
-    from packager.proving import Proof
+    from packager._policy import Decision
+    from packager._proving import Proof
+    from packager._signing import Signer
+
+    class _ToldHook(Protocol):
+        def __call__(self, exporter: Any, name: str, /) -> object: ...
+
+    class _DecidingHook(Protocol):
+        def __call__(self, exporter: Any, name: str, decision: Decision, /) -> Decision | None: ...
+
+    _ActionHook = _ToldHook | _DecidingHook
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -77,44 +91,46 @@ class PackageExporter:
     Importer or several in order, so that what was loaded from another archive can be packed again.
     With `debug` errors show the paths of imports that led to each problem.
 
-    `policy` decides modules that no rule names: None (an error, as in torch.package), "auto" (what
-    is installed stays outside, the project's own code goes in), "hermetic" (all pure Python goes
-    in), "strict" (as None, and every rule must match), a policy file (.toml), or a Policy.
-    `digests="crc"` saves the
-    time for sha256 over tensors, `fsync=False` that for waiting on the disk. A `runnable` archive
-    carries its loader: `python net.kellet --info` works where there is only Python and NumPy.
-    `vendor_wheels` names targets ("here", "cp311-manylinux_2_28_x86_64", ...) for which the wheels of
-    the externs go into the archive, in the versions that are installed here; pip fetches them when it
-    is written, also from the folders `find_links`. `loosen` says what will do at the target in the place of
-    what follows from the versions here (not older, and the same major version): "numpy>=1.26", or "numpy"
-    for any; the version that is here is recorded all the same.
+    `policy` decides modules that no rule names: None (an error, as in torch.package), "auto" (the
+    project's code is stored, installed packages are required), "hermetic" (all pure Python is stored),
+    "strict" (as None, and every rule must match), a policy file (.toml), or a Policy.
 
-    Before the archive gets its name it is proved: opened in a clean process, where nothing of the
-    project can be imported, everything in it loaded, encoded again, and its golden calls repeated. Modules
-    and files that it asks for are stored as rules and hooks decide. What does not come back is a
-    ProofError, and nothing is written; `proof` says what was done. `prove="calls"` demands a golden call for
-    every entry point. `prove=False` is for where no process can be started: that is a warning otherwise. Then
-    only what import statements name is stored.
+    `digests="crc"` saves the time for sha256 over tensors; `fsync=False` does not wait for the disk. A
+    `runnable` archive holds its loader: `python net.kellet --info` needs only Python and NumPy.
+    `vendor_wheels` names targets ("here", "cp311-manylinux_2_28_x86_64", ...). The wheels of required
+    packages for these are stored, in the versions that are installed here. pip fetches them when the archive
+    is written, also from the folders `find_links`. By default the target needs the recorded version or a
+    later one of the same major version. `loosen` names other ranges: "numpy>=1.26", or "numpy" for any
+    version.
 
-    `progress(step, done, total)`, an attribute that may be set, is called while tensors are saved, while
-    modules are read (their number; the total is 0, as it is not known yet), while bytes are written, and with
-    the steps of the proof; a notebook shows these by itself. `identity` is that of the archive once it is
-    written, None before.
+    Before the file appears it is proved. A clean process, which cannot import the project, opens it, loads
+    and compares everything, and repeats the examples. Modules and files that it asks for are stored by the
+    same rules and hooks. If something differs, ProofError is raised, and nothing is written; `proof` says
+    what was done. `prove="calls"` demands an example for every entry point. Without a process that can be
+    started, the proof is left out with a warning; `prove=False` leaves it out silently. Then only modules
+    that import statements name are stored.
 
-    Objects and state dicts are taken as they are at the call: their tensors are written then, to a
-    temporary file beside `f`, so that three checkpoints of one model are three, and nothing is copied in
-    memory. What has the same bytes in several saves is stored once. `close()` writes the rest and puts the
-    archive in place or, on any error, leaves nothing behind: an old file stays as it was. As a context
-    manager it closes at the end, and leaves nothing when the body fails. An exporter that has something to
-    write and is collected without `close()` is a ResourceWarning; one over an `io.BytesIO` is none, as that
-    will do to ask for a plan.
+    `sign` is a private key (the path of a PEM file), or a `packager.Signer`. The signature states where the
+    project's code comes from: `by` (an author or a team), the git commit, whether files differ from it, and
+    the remote, as far as they are known. With `provenance` the manifest states the same; equal content then
+    no longer gives equal bytes.
 
-    `group` lets several processes make one archive, byte for byte that which one makes: each calls the same,
-    on a path that all can open, and gives `save_state_dict` what it has of the state dict. Everything else
-    they save alike. Rank 0 proves (`proof` is None on the others), and puts the archive in place when all are
-    done; what fails on one rank is an error on all of them, OtherRankError, or RanksDisagreeError where they
-    differ, and leaves the old file. A group has `rank()`, `size()` and `all_gather_bytes(data)`, as
-    `kellet.distributed.group.WORLD` does; what these raise goes through.
+    `progress(step, done, total)` is called while tensors are saved, modules are read (their number; the total
+    is 0), bytes are written, and with the steps of the proof. A notebook shows these by itself. The logger
+    "packager" gets each step, at level INFO. Nothing is printed.
+
+    Objects and state dicts are read at the call. Their tensors are written then, to a temporary file beside
+    `f`, so one archive can hold three checkpoints of one model. Equal bytes are stored once. `close()` writes
+    the rest, and the file appears. On any error nothing is left behind, and an old file stays as it was. As a
+    context manager it closes at the end; if the body fails, nothing is written. An exporter on a path that
+    has something to write and is collected without `close()` is a ResourceWarning.
+
+    `group` lets several processes (ranks) write one archive, with the same bytes as one process writes. Each
+    makes the same calls, on a path that all can open, and gives `save_state_dict` its part of the state dict.
+    Rank 0 runs the proof (`proof` is None on the others). An error on one rank is an error on all:
+    OtherRankError, or RanksDisagreeError if their parts differ; an old file stays. A group has `rank()`,
+    `size()` and `all_gather_bytes(data)`, as `kellet.distributed.group.WORLD` does; their errors pass
+    through.
 
     Raises ArgumentError for an argument of the wrong kind and for a preset that is not known,
     ArchiveIOError for a target that cannot be written to, EnvironmentBuildError for a target of wheels,
@@ -143,7 +159,7 @@ class PackageExporter:
         debug: bool = False,
         *,
         policy: str | os.PathLike[str] | Policy | None = None,
-        digests: str = "sha256",
+        digests: Literal["sha256", "crc"] = "sha256",
         fsync: bool = True,
         prove: bool | Literal["calls"] = True,
         runnable: bool = False,
@@ -151,35 +167,33 @@ class PackageExporter:
         find_links: Sequence[str] = (),
         loosen: Sequence[str] = (),
         group: Group | None = None,
+        sign: str | os.PathLike[str] | Signer | None = None,
+        by: str = "",
+        provenance: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self._ranks = Ranks(group)
         self._made_at, self._made_in = object(), os.getpid()
         with self._ranks.telling():
             check_file("f", f, method="write")
             check_flag("debug", debug)
-            check_choice("digests", digests, ("sha256", "crc"))
-            check_flag("fsync", fsync)
             if prove != "calls":
-                check_flag("prove", prove)
-            check_flag("runnable", runnable)
-            check_several("vendor_wheels", vendor_wheels, "a list of targets")
+                check_kind("prove", prove, bool, "True, False or 'calls'")
             check_several("find_links", find_links, "a list of folders")
-            check_several("loosen", loosen, "a list of requirements")
+            if progress is not None:
+                check_callable("progress", progress, "progress(step, done, total)")
+            check_by(by)
             self.importer = as_importer(importer)
             self.debug = debug
-            self.identity: str | None = None
-            self.progress: Callable[[str, int, int], None] | None = None
+            self.progress = progress
+            self._identity: str | None = None
             self._shown: Callable[[str, int, int], None] | None = None
+            self._step = ""
             self._find_links = tuple(find_links)
             self._reduced: Reduced = {}
             self._closes = False  # whether an end of this exporter is sure to come
-            options = ExportOptions(
-                digests,
-                fsync,
-                calls_demanded=prove == "calls",
-                runnable=runnable,
-                wheels_for=parse_targets(vendor_wheels) if vendor_wheels else (),
-                loosened=requirements_by_name("loosen", loosen) if loosen else {},
+            options = export_options(
+                digests, fsync, prove == "calls", runnable, vendor_wheels, loosen, sign, by, provenance
             )
             rules = as_policy(policy).copy()
             self._export = Export(
@@ -188,8 +202,13 @@ class PackageExporter:
             self._proof = ExportProof(self._export, is_wanted=bool(prove))
 
     @property
+    def identity(self) -> str | None:
+        """The sha256 of the manifest, once the archive is written; None before."""
+        return self._identity
+
+    @property
     def proof(self) -> Proof | None:
-        """What was done to prove the archive, and what came of it; None before, and without a proof."""
+        """The steps and the result of the proof; None before the archive is written, and without a proof."""
         return self._proof.result
 
     # --- rules and hooks ---
@@ -211,7 +230,7 @@ class PackageExporter:
         self._export.add_rule("intern", include, exclude, allow_empty)
 
     def extern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
-        """Leave the modules that match to the target; record distribution and version. Else as `intern`.
+        """Require the modules that match at the target; record distribution and version. Else as `intern`.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -223,7 +242,7 @@ class PackageExporter:
         self._export.add_rule("extern", include, exclude, allow_empty)
 
     def mock(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
-        """Mock the modules that match: they can be imported, and not be used. Else as `intern`.
+        """Mock the modules that match: importing them works, and using them fails. Else as `intern`.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -261,27 +280,18 @@ class PackageExporter:
         """
         self._export.leave_out(patterns)
 
-    def answer(self, question: str, names: Answer) -> None:
-        """Say that a variable of the environment is set wherever this is loaded, or does not matter.
+    def allow_variable(self, name: str) -> None:
+        """Let stored code read an environment variable that every target sets.
 
-        `answer("os:environ.NET_WIDTH", "none")`: then stored code finds it in the proof, too; "os:environ.*"
-        stands for all. Raises ArgumentError for anything else.
+        Stored code finds it in the proof, too; "*" stands for all. Raises ArgumentError for what is no name.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
-        >>> exporter.answer("os:environ.NET_WIDTH", "none")
-        >>> exporter.answer("net.config:WIDTH", "none")
-        Traceback (most recent call last):
-            ...
-        packager.errors.ArgumentError: question='net.config:WIDTH': expected "os:environ." and a name
+        >>> exporter.allow_variable("NET_WIDTH")
         """
-        check_kind("question", question, str, "the name of a variable")
-        check_choice("names", names, ("none",))
-        if not question.startswith("os:environ."):
-            raise ArgumentError(f'question={question!r}: expected "os:environ." and a name')
-        self._export.answer(question, names)
+        self._export.allow_variable(name)
 
-    def register_intern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_intern_hook(self, hook: _ActionHook) -> RemovableHandle:
         """Call `hook(exporter, name)` or `hook(exporter, name, decision)` for each interned module.
 
         It runs once for each module, when the module is decided, before the walk goes on. One that
@@ -304,10 +314,9 @@ class PackageExporter:
 
         Source: torch.package; there hooks run at `close()` and can change nothing.
         """
-        _check_hook(hook)
         return self._export.register("intern", hook)
 
-    def register_extern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_extern_hook(self, hook: _ActionHook) -> RemovableHandle:
         """Call `hook` for each extern module, implicit ones included; see `register_intern_hook`.
 
         >>> import io
@@ -318,10 +327,9 @@ class PackageExporter:
         outside: math
         ['math']
         """
-        _check_hook(hook)
         return self._export.register("extern", hook)
 
-    def register_mock_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_mock_hook(self, hook: _ActionHook) -> RemovableHandle:
         """Call `hook` for each mocked module; see `register_intern_hook`.
 
         >>> import io
@@ -333,10 +341,9 @@ class PackageExporter:
         mocked: wandb
         ['wandb']
         """
-        _check_hook(hook)
         return self._export.register("mock", hook)
 
-    def register_deny_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_deny_hook(self, hook: _ActionHook) -> RemovableHandle:
         """Call `hook` for each denied module; see `register_intern_hook`.
 
         >>> import io
@@ -348,7 +355,6 @@ class PackageExporter:
         denied: pdb
         ['pdb']
         """
-        _check_hook(hook)
         return self._export.register("deny", hook)
 
     # --- what is saved ---
@@ -358,7 +364,7 @@ class PackageExporter:
 
         Without `dependencies` nothing that it imports is looked at.
 
-        Raises ArgumentError for a name that is no string, ModuleNotFoundError where there is no such module.
+        Raises ArgumentError for a name that is no string, ModuleNotStoredError where there is no such module.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -370,11 +376,12 @@ class PackageExporter:
             raise ArgumentError(
                 "save_module() expects a string input, did you perhaps mean to pass `__name__`?"
             )
+        check_flag("dependencies", dependencies)
         self._export.before("save a module")
         name = demangle(module_name)
         found = self._export.decisions.sources.find(name)
         if found.kind in ("missing", "resources"):
-            raise ModuleNotFoundError(f"No module named {name!r}: {found.problem}", name=name)
+            raise ModuleNotStoredError(f"No module named {name!r}: {found.problem}", name=name)
         self._export.add(ModuleRequest(name, dependencies))
 
     def save_source_string(
@@ -389,7 +396,10 @@ class PackageExporter:
         >>> exporter.interned_modules()
         ['net', 'net.layers']
         """
+        check_kind("module_name", module_name, str, "the name of a module")
         source = check_text("src", src, "the text of a module")
+        check_flag("is_package", is_package)
+        check_flag("dependencies", dependencies)
         self._export.before("save a module")
         self._export.add(SourceRequest(module_name, source, is_package, dependencies))
 
@@ -410,6 +420,7 @@ class PackageExporter:
         >>> exporter.interned_modules()
         ['net', 'net.layers']
         """
+        check_kind("module_name", module_name, str, "the name of a module")
         check_path("file_or_directory", file_or_directory)
         self._export.before("save a module")
         for source in sources_in(module_name, Path(file_or_directory), dependencies):
@@ -424,6 +435,7 @@ class PackageExporter:
         >>> [entry.name for entry in exporter.plan().entries]
         ['net/data/words.txt']
         """
+        check_place("save_text(package, resource, text)", package, resource)
         self.save_binary(package, resource, check_text("text", text, "text; save_binary takes bytes"))
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
@@ -435,17 +447,19 @@ class PackageExporter:
         >>> [(entry.name, entry.size) for entry in exporter.plan().entries]
         [('net/table.bin', 16)]
         """
+        check_place("save_binary(package, resource, binary)", package, resource)
         check_kind("binary", binary, (bytes, bytearray, memoryview), "bytes; save_text takes text")
         self._export.add_resource(ResourceRequest(package, resource, bytes(binary)))
 
     def save_pickle(
-        self, package: str, resource: str, obj: Any, dependencies: bool = True, pickle_protocol: int = 3
+        self, package: str, resource: str, obj: object, dependencies: bool = True, pickle_protocol: int = 3
     ) -> None:
         """Store `obj` as a real pickle, which loaders refuse unless told otherwise.
 
         The pickle is made at once. Prefer `save_object`, which runs nothing when it is read.
 
-        Raises pickle.PicklingError where a class is not the one that `importer` finds.
+        Raises ArgumentError for a protocol that pickle has not, pickle.PicklingError where a class is not the
+        one that `importer` finds.
 
         >>> import io
         >>> from fractions import Fraction
@@ -454,7 +468,7 @@ class PackageExporter:
         >>> "fractions" in exporter.externed_modules()
         True
         """
-        check_kind("pickle_protocol", pickle_protocol, int, "a number")
+        check_place("save_pickle(package, resource, obj)", package, resource)
         self._export.before("save an object")
         data = make_pickle(obj, self.importer, pickle_protocol, self, self._reduced)
         self._export.add(ResourceRequest(package, resource, data, "pickle", globals_in(data), dependencies))
@@ -463,27 +477,27 @@ class PackageExporter:
         self,
         package: str,
         resource: str,
-        obj: Any,
+        obj: object,
         *,
         factory: Callable[..., Any] | str | None = None,
         config: Mapping[str, Any] | None = None,
-        example: Any = None,
+        example: object = None,
         method: str | None = None,
     ) -> None:
         """Store an object as data: its class by name, its state, its tensors; the code goes along.
 
         `example` is what it is called with, so that the outputs are stored and checked: one argument (a tuple
         is one, too), or `packager.Example(*args, **kwargs)`. An argument is an array, a tensor, a number,
-        text, bytes, None, or a list or dict of plain values. It is a golden call of an entry point with the
-        name of the resource; see `save_check`. `method` names what is called, by default the object itself
-        or, where it cannot be called, its `predict`, `transform` or `decision_function`. Without an example
-        an object of stored code is an UncheckedOutputsWarning when the exporter closes.
+        text, bytes, None, or a list or dict of plain values. It becomes the golden call of an entry point
+        with the name of the resource; see `save_example`. `method` names what is called, by default the
+        object itself or, where it cannot be called, its `predict`, `transform` or `decision_function`.
+        Without an example an object of stored code is an UncheckedOutputsWarning when the exporter closes.
 
-        With `factory` (a callable, or its name as "package.module:name") the object is made anew by
-        `factory(**config)` when it is loaded, and takes up the stored state dict of `obj`.
+        With `factory` (a callable, or its name as "package.module:name"), loading calls `factory(**config)`
+        and loads the stored state dict of `obj` into the new object.
 
-        The object is read at once, and its tensors are written: what changes later is not in the archive.
-        What cannot be stored is in the plan, all of it, with its attribute path.
+        The object is read at once, and its tensors are written: later changes are not in the archive. The
+        plan lists each part that cannot be stored, with its attribute path.
 
         Raises ArgumentError for a factory that is neither a callable nor text, for a `config` without
         one or with keys that are no strings, for an example that cannot be stored and an object that cannot
@@ -503,15 +517,8 @@ class PackageExporter:
         ...     importer.load_object("model", "config")
         {'layers': [8, 8]}
         """
-        if not (factory is None or isinstance(factory, str) or callable(factory)):
-            raise ArgumentError(
-                f"factory={str(factory)[:60]}: expected a callable, or its name as 'package.module:name', "
-                f"found {type(factory).__name__}"
-            )
-        if config is not None and factory is None:
-            raise ArgumentError("save_object() got config without the factory that takes it")
-        if config is not None:
-            check_names("config", config)
+        check_place("save_object(package, resource, obj)", package, resource)
+        check_made_by(factory, config)
         check_kind("method", method, (str, type(None)), "the name of a method, or None")
         self._export.before("save an object")
         item = ObjectRequest(package, resource, obj, factory, config)
@@ -524,7 +531,7 @@ class PackageExporter:
         self,
         package: str,
         resource: str,
-        module_or_mapping: Any,
+        module_or_mapping: object,
         *,
         keys: Sequence[str] | None = None,
     ) -> None:
@@ -538,7 +545,7 @@ class PackageExporter:
         tensors are those of rank 0. The order of keys is that of rank 0, then what rank 1 has besides, and so
         on, or that of `keys`, which then have to be all that there are.
 
-        Raises TypeError for what is neither a mapping nor has a state dict, and CodeExitError as
+        Raises ArgumentError for what is neither a mapping from names nor has a state dict, CodeExitError as
         `save_object`; with a group RanksDisagreeError on all ranks where their parts do not fit together,
         OtherRankError where one of them has failed: both are a PackagingError.
 
@@ -550,22 +557,29 @@ class PackageExporter:
         ['weights']
         """
         with self._ranks.telling():
+            check_place("save_state_dict(package, resource, module_or_mapping)", package, resource)
+            if isinstance(module_or_mapping, Mapping):
+                check_names("state dict", module_or_mapping)
             if keys is not None:
                 check_several("keys", keys, "a list of the keys of the whole state dict")
+                if not self._ranks.is_of_group:
+                    raise ArgumentError(
+                        "keys= is for an exporter with a group: it orders what several ranks have"
+                    )
             self._export.before("save a state dict")
             listed = None if keys is None else tuple(keys)
             self._take(StateDictRequest(package, resource, module_or_mapping, keys=listed))
 
     def save_pretrained(
         self,
-        source: Any,
+        source: object,
         package: str = "model",
         resource: str = "model",
         *,
-        tokenizer: Any = None,
-        processor: Any = None,
+        tokenizer: object = None,
+        processor: object = None,
         remote_code: bool = False,
-        example: Any = None,
+        example: object = None,
     ) -> Any:
         """Store a model of Hugging Face's libraries with its tokenizer and processor; return what is called.
 
@@ -584,43 +598,31 @@ class PackageExporter:
         >>> PackageExporter(io.BytesIO()).save_pretrained("no_such_folder")
         Traceback (most recent call last):
             ...
-        packager.pretrained.folders.PretrainedError: no_such_folder: found no such folder; expected ...
+        packager.errors.PretrainedError: no_such_folder: found no such folder; expected ...
         """
-        from packager.pretrained import (
-            declared_inputs,
-            open_pretrained,
-            parts_of,
-            wrapped,
-            wrapper_source,
-        )
+        from packager._pretrained import declared_inputs, parts_in, wrapped, wrapper_source
 
         check_flag("remote_code", remote_code)
         self._export.before("save a pretrained model")
-        if isinstance(source, str | os.PathLike):
-            if tokenizer is not None or processor is not None:
-                raise ArgumentError("save_pretrained() got a folder, and a tokenizer or processor besides")
-            parts = open_pretrained(source, remote_code=remote_code)
-        else:
-            parts = parts_of(source, tokenizer=tokenizer, processor=processor)
-        wrapper = wrapped(parts)
+        wrapper = wrapped(parts_in(source, tokenizer, processor, remote_code=remote_code))
         module = type(wrapper).__module__
         if module not in self._export.request.asked_for:
             self.save_source_string(module, wrapper_source(module))
-        self.save_entry(resource, package, resource, takes=declared_inputs(wrapper))
+        self.save_entry_point(resource, package, resource, takes=declared_inputs(wrapper))
         self.save_object(package, resource, wrapper, example=example)
         return wrapper
 
-    def save_entry(
+    def save_entry_point(
         self,
         name: str,
         package: str,
         resource: str,
-        callable: str | None = None,
+        method: str | None = None,
         *,
         takes: Mapping[str, str | ValueType] = MappingProxyType({}),
         gives: Mapping[str, str | ValueType] = MappingProxyType({}),
     ) -> None:
-        """Name a stored object for `packager run`, and the method of it that is called: by default itself.
+        """Name a stored object for `kellet run`, and the `method` of it that is called: by default itself.
 
         That is `forward`, `predict`, `predict_proba`, `transform`, `decision_function`, or a public method of
         a class whose source is stored; the plan says where it is neither.
@@ -639,17 +641,19 @@ class PackageExporter:
         >>> from kellet.nn import Linear
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.save_object("model", "head", Linear(2, 1))
-        >>> exporter.save_entry("score", "model", "head", "forward", takes={"input": "float32[*, 2]"})
+        >>> exporter.save_entry_point("score", "model", "head", "forward", takes={"input": "float32[*, 2]"})
         >>> [(entry.name, entry.callable) for entry in exporter.plan().entry_points]
         [('score', 'forward')]
         >>> print(*exporter.plan().schemas)
         score(input: float32[*, 2]) -> ?
         """
+        check_place("save_entry_point(name, package, resource)", package, resource)
+        check_kind("method", method, (str, type(None)), "the name of a method, or None")
         self._export.before("name an entry point")
-        declared = [_types("takes", takes), _types("gives", gives)]
-        self._export.add(EntryRequest(name, package, resource, callable, *declared))
+        declared = [declared_types("takes", takes), declared_types("gives", gives)]
+        self._export.add(EntryRequest(name, package, resource, method, *declared))
 
-    def save_check(
+    def save_example(
         self,
         name: str,
         inputs: Mapping[str, Any],
@@ -658,22 +662,22 @@ class PackageExporter:
         entry: str | None = None,
         trace: bool = False,
     ) -> None:
-        """Store a call of the entry point `name` and its result, for `packager check` to repeat.
+        """Store a call of the entry point `name` and its result, for `kellet check` to repeat.
 
         `inputs` are values by parameter name, or by position as `arg0`, `arg1`, ...; they are copied: arrays,
         tensors, numbers, text, bytes, None, and lists and dicts of plain values. The answer may be made of
-        these in any way. When the plan is made, the object is called twice, in evaluation mode, or in
-        training mode, from the same states of generators, and is left as it was. Where the outputs differ,
-        the check is not repeatable: a warning says so, and nothing is compared. Else a copy is called once:
-        a problem of the plan where its outputs differ, as the object keeps state where no archive takes it
-        along. So is a call that fails.
+        these in any way. When the plan is made, the object is called twice from the same states of
+        generators, in evaluation mode or in training mode, and is left as it was. If the outputs differ, the
+        check is not repeatable: a warning says so, and outputs are not compared. Otherwise a copy is called
+        once. If its outputs differ, or a call fails, that is a problem of the plan: the object keeps state
+        outside of itself.
 
         A second call of an entry point has a name of its own, and names it: `entry="model"`. Calls of
-        several sizes show which axes are free: see `save_entry`.
+        several sizes show which axes are free: see `save_entry_point`.
 
-        With `trace` the object is called once more, and a digest and a short summary are kept of all that
-        each submodule, or each step of a pipeline, takes and gives: where the answer differs one day,
-        `packager check` names the first that does. That takes about 0.5 kB for each value.
+        With `trace` the object is called once more, and a digest and a short summary of the inputs and
+        outputs of each submodule, or each step of a pipeline, are kept. If outputs differ one day, `kellet
+        check` names the first submodule that differs. A trace takes about 0.5 kB for each value.
 
         Raises ArgumentError for inputs that are no mapping from names, PackagingError where there is a
         check of that name already.
@@ -682,11 +686,11 @@ class PackageExporter:
         >>> from kellet.nn import Linear
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.save_object("model", "model", Linear(2, 1))
-        >>> exporter.save_check("model", {"arg0": numpy.ones((3, 2), "float32")})
+        >>> exporter.save_example("model", {"arg0": numpy.ones((3, 2), "float32")})
         >>> exporter.plan().ok, len(exporter.plan().checks)
         (True, 1)
         """
-        check_names("inputs", inputs)
+        check_names("inputs", inputs, "write save_example(name, {'arg0': array})")
         check_flag("training", training)
         check_kind("entry", entry, (str, type(None)), "the name of an entry point, or None")
         check_flag("trace", trace)
@@ -697,7 +701,7 @@ class PackageExporter:
     # --- questions ---
 
     def plan(self, *, prove: bool = False) -> ExportPlan:
-        """Return what `close()` would write as things stand, with all that is wrong; frozen, printable.
+        """Return what `close()` would write now, with all problems; frozen and printable.
 
         With `prove`, and before the end, a plan without problems is written to a temporary file and proved,
         as `close()` does; what is found is in it.
@@ -709,6 +713,7 @@ class PackageExporter:
         >>> plan.ok, [problem.subject for problem in plan.problems]
         (False, ['not_installed_here'])
         """
+        check_flag("prove", prove)
         plan = self._export.plan()
         is_proved = prove and plan.ok and self._export.state == "open" and self._ranks.is_first
         return self._proof.proved(plan) if is_proved else plan
@@ -716,7 +721,7 @@ class PackageExporter:
     def why(self, module_name: str) -> Why:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
 
-        Raises KeyError for a module that is not in it.
+        Raises KeyNotStoredError for a module that is not in it.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -732,6 +737,8 @@ class PackageExporter:
     def get_rdeps(self, module_name: str) -> list[str]:
         """Return the modules that import `module_name`; empty for one that is not in the plan.
 
+        Kept for code written for torch.package: `plan()` and `why()` say more.
+
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.save_source_string("net", "import math")
@@ -745,16 +752,22 @@ class PackageExporter:
     def all_paths(self, src: str, dst: str) -> str:
         """Return all paths of imports from `src` to `dst`, as a DOT digraph.
 
+        Kept for code written for torch.package: `plan()` and `why()` say more.
+
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.save_source_string("net", "import math")
         >>> '"net" -> "math";' in exporter.all_paths("net", "math")
         True
         """
+        for name, value in (("src", src), ("dst", dst)):
+            check_kind(name, value, str, "the name of a module")
         return self._export.survey("ask for paths").walk.graph().all_paths(src, dst)
 
     def dependency_graph_string(self) -> str:
         """Return the whole graph of imports, as a DOT digraph.
+
+        Kept for code written for torch.package: `plan()` and `why()` say more.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -767,6 +780,8 @@ class PackageExporter:
     def interned_modules(self) -> list[str]:
         """Return the names of the modules that are stored, sorted.
 
+        Kept for code written for torch.package: `plan()` and `why()` say more.
+
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.save_source_string("net", "import math")
@@ -776,7 +791,9 @@ class PackageExporter:
         return self._export.decided("intern")
 
     def externed_modules(self) -> list[str]:
-        """Return the names of the modules that are left to the target, sorted.
+        """Return the names of the modules that are required at the target, sorted.
+
+        Kept for code written for torch.package: `plan()` and `why()` say more.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -789,6 +806,8 @@ class PackageExporter:
     def mocked_modules(self) -> list[str]:
         """Return the names of the modules that are mocked, sorted.
 
+        Kept for code written for torch.package: `plan()` and `why()` say more.
+
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.mock("wandb")
@@ -800,6 +819,8 @@ class PackageExporter:
 
     def denied_modules(self) -> list[str]:
         """Return the names of the modules that were denied, sorted.
+
+        Kept for code written for torch.package: `plan()` and `why()` say more.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -836,18 +857,24 @@ class PackageExporter:
         >>> exporter.close()
         Traceback (most recent call last):
             ...
-        packager.exporting.plan.RefusedPlanError: ...
+        packager.errors.RefusedPlanError: ...
         """
         export = self._export
         if export.state != "open":
             return
         export.decisions.require_outside_hooks("close the exporter")
         try:
-            with self._ranks.telling(), syntax_unwarned(), shown_in_notebook() as shown:
+            with (
+                WithoutOwnFrames(),
+                self._ranks.telling(),
+                syntax_unwarned(),
+                shown_in_notebook() as shown,
+            ):
                 self._shown = shown
                 self._close()
             export.state = "closed"
             export.request.let_go()
+            log(self._name, f"in place; {'not proved' if self.proof is None else self.proof.outcome}")
         finally:
             self._proof.end()  # where it was not needed
             if export.state != "closed":
@@ -867,7 +894,7 @@ class PackageExporter:
         else:
             self._ranks.exchange(_READY, None)
         try:
-            self.identity = self._ranks.from_first(_IN_PLACE, self.identity)
+            self._identity = self._ranks.from_first(_IN_PLACE, self._identity)
         except Exception as error:
             if self._ranks.is_first:
                 error.add_note("the archive is in place, and whole: another rank failed after it was written")
@@ -882,7 +909,9 @@ class PackageExporter:
         self._proof.warn(plan)
         targets = self._export.options.wheels_for
         with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
-            self.identity = self._export.archive.finish(whole, check=self._await_ranks)
+            sign = None if self._export.options.signer is None else self._export.sign
+            self._identity = self._export.archive.finish(whole, check=self._await_ranks, sign=sign)
+            self._proof.in_place(whole)
             return self._proof.found(whole)
 
     def _await_ranks(self, file: str) -> None:
@@ -895,18 +924,17 @@ class PackageExporter:
             return
         self._proof.end()
         export.abandon()
-        file = export.file
-        if len(export.request) and not isinstance(file, io.BytesIO):
-            name = file if isinstance(file, str | os.PathLike) else getattr(file, "name", type(file).__name__)
+        if len(export.request) and not isinstance(export.file, io.BytesIO):
             warnings.warn(
-                f"unclosed exporter: {one_line(str(name))} was not written; use PackageExporter with `with`, "
-                "or call close()",
+                f"unclosed exporter: {one_line(self._name)} was not written; use PackageExporter with "
+                "`with`, or call close()",
                 ResourceWarning,
                 source=self._made_at,
                 stacklevel=1,
             )
 
     def __enter__(self) -> PackageExporter:
+        self._export.require_open()
         self._closes = True
         return self
 
@@ -914,7 +942,8 @@ class PackageExporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self.close()
+            with WithoutOwnFrames():
+                self.close()
         elif self._export.state == "open":
             self._proof.end()
             self._export.abandon()
@@ -933,18 +962,18 @@ class PackageExporter:
             if self._export.state != "open":
                 self._proof.end()
 
+    @property
+    def _name(self) -> str:
+        """What the target is called."""
+        file = self._export.file
+        return str(
+            file if isinstance(file, str | os.PathLike) else getattr(file, "name", type(file).__name__)
+        )
+
     def _tell(self, step: str, done: int, total: int = 0) -> None:
+        if step != self._step:
+            self._step = step
+            log(self._name, step)
         tell = self.progress or self._shown
         if tell is not None:
             tell(step, done, total)
-
-
-def _types(name: str, declared: Mapping[str, str | ValueType]) -> dict[str, ValueType]:
-    """Return declared types by name, each as its text says it. Raises ArgumentError for what is none."""
-    check_names(name, declared)
-    return {key: ValueType.parse(str(found)) for key, found in declared.items()}
-
-
-def _check_hook(hook: object) -> None:
-    if not callable(hook):
-        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}: {hook!r}")

@@ -9,11 +9,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar, overload
 
-from packager.archive import ArchiveReader, Manifest
-from packager.arguments import (
+from packager._archive import ArchiveReader, Manifest, closed
+from packager._arguments import (
+    check_callable,
     check_choice,
     check_file,
     check_flag,
@@ -22,57 +24,76 @@ from packager.arguments import (
     check_location,
     check_names,
     check_path,
+    check_place,
     check_several,
+    is_address,
 )
-from packager.caches import bytecode_folder
-from packager.errors import ArgumentError
-from packager.graph import Importer
-from packager.loading import LoadOptions, OpenArchive
-from packager.texts import one_line
+from packager._caches import bytecode_folder
+from packager._graph import Importer
+from packager._loading import LoadOptions, OpenArchive
+from packager._process import callers_level
+from packager._texts import did_you_mean, one_line, size_text
+from packager.errors import (
+    ArgumentError,
+    CodeRefusedError,
+    ModuleNotStoredError,
+    ResourceNotStoredError,
+    SignatureWarning,
+)
 
 if TYPE_CHECKING:
-    from packager.loading import CheckOutcome, Directory
-    from packager.migrations import Migration
-    from packager.state_dicts import StateDictView
+    from packager._calls import Callee, CheckOutcome
+    from packager._loading import Directory
+    from packager._migrations import Migration
+    from packager._signing import Signers
+    from packager._state_dicts import StateDictView
 
 __all__ = ["PackageImporter"]
+
+_Kind = TypeVar("_Kind")
 
 
 class PackageImporter(Importer):
     """An open archive: its modules, objects, state dicts and resources.
 
-    `file` is a path (an archive, or the folder of an unzipped one), a file object or bytes. Opening
-    checks the archive strictly and runs nothing of it. Code runs when it is asked for, by
-    `import_module` or `load_object`; it then lives under names of its own, so that two archives, or
+    `file` is a path (an archive, or the folder of an unzipped one), an address (`https://`, `s3://`), a file
+    object or bytes. An address, and a file object that can seek, is read in ranges as bytes are used; in an
+    address `#sha256=` may be followed by the `identity`. Opening checks the archive strictly and runs nothing
+    of it. `import_module` and `load_object` run its code. That code has names of its own, so two archives, or
     an archive and an installed package, can hold the same package.
 
-    `module_allowed(name)` may refuse modules that the archive takes from outside, and stored modules that
-    an object brings code from, when the object is loaded; `allow_pickle`
-    admits resources that are real pickles, which run code when read; `trust` names types beyond the
-    defaults that stored objects may use. `mmap=False` reads instead of mapping;
-    `mmap="prefetch"` maps, and reads tensors ahead in large blocks while what was read is checked on all
-    cores: for networks, and disks that are slow to begin a read. `environment` is "warn", "error" or
-    "ignore", `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder
-    where compiled code is kept for the next load, by default one below `$KELLET_CACHE` or `~/.cache/kellet`
-    ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`, which
-    uses what is there.
+    `module_allowed(name)` may refuse required modules, and stored modules whose code an object needs.
+    `allow_pickle` admits real pickles, which run code when read. `trust` names further types that stored
+    objects may use. `mmap=False` reads instead of mapping. `mmap="prefetch"` maps, reads tensors ahead in
+    large blocks, and checks them on all cores: for networks and slow disks. `environment` is "warn", "error"
+    or "ignore"; `undeclared` is "error" or "allow", for imports that no rule declared. `bytecode` is the
+    folder of compiled code; True is one below `$KELLET_CACHE` or `~/.cache/kellet`, and None keeps none. A
+    home that cannot be written keeps none, either. A Python started with `-B` only uses the code that is
+    already there.
 
-    `identity` admits one archive alone, as `packager verify` prints it. When the archive is opened, the
-    sha256 of its manifest is compared with it, and another archive is refused before its manifest is parsed.
-    The manifest has the digests of all contents, and each is checked when its bytes are first used, in pieces
-    of 1 MiB: sources, objects and files by sha256, with or without an `identity`; tensors by `digests`, which
-    is "sha256" beside an `identity` and "crc" without, or "none". What is not used is not checked; `verify`
-    checks all. An archive whose tensors have no sha256 is refused beside an `identity`, unless `digests` is
-    given.
+    `identity` admits only the archive with this identity, which `kellet verify` prints. It is compared with
+    the sha256 of the manifest before the manifest is parsed. The manifest has the digests of all contents.
+    Each is checked when its bytes are first used, in pieces of 1 MiB: sources, objects and files always by
+    sha256; tensors by `digests`, which is "sha256" with an `identity`, else "crc", or "none". `verify` checks
+    all, also contents that are not used. With an `identity`, an archive whose tensors have no sha256 is
+    refused, unless `digests` is given.
 
-    Raises ArgumentError for an argument of the wrong kind, AddressError for an address, ArchiveError and
-    IntegrityError for a damaged or hostile file, IdentityMismatchError, an IntegrityError, for another
-    archive than that of `identity`, DisallowedModuleError where `module_allowed` refuses,
+    `signed_by` admits only archives that one of these has signed: a public key (PEM, or the path of one), the
+    certificate of an authority, a Signers, or a file of rules (signers.toml), by default the one that
+    `$KELLET_SIGNERS` names; "anyone" asks for no signature. `code=False` refuses an archive with stored
+    sources. Both are decided from the manifest and the signatures, before anything else is read. A signature
+    covers tensors as an `identity` does.
+
+    Raises ArgumentError for an argument of the wrong kind, AddressError for an address of another scheme,
+    RemoteError for one that cannot be read, ArchiveError and IntegrityError for a damaged or hostile file,
+    IdentityMismatchError, an IntegrityError, for another archive than that of `identity`, UnsignedError,
+    OtherSignerError, NotAsSignedError or RefusedByRuleError, all SignatureErrors, by `signed_by`,
+    CodeRefusedError by `code=False`, DisallowedModuleError where `module_allowed` refuses,
     EnvironmentMismatchError with `environment="error"`; nothing stays open then. Later calls raise
     IntegrityError for an archive that was changed after it was opened.
 
-    Use it with `with`, or call `close()`: then every module of the archive leaves the process. One that is
-    collected without is a ResourceWarning; its file is let go, and what was imported stays.
+    Use it with `with`, or call `close()`: then every module of the archive leaves the process. An importer
+    that is collected without `close()` is a ResourceWarning; its file is closed, and imported modules stay.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -101,11 +122,13 @@ class PackageImporter(Importer):
         allow_pickle: bool = False,
         trust: Sequence[str] = (),
         identity: str | None = None,
-        digests: str | None = None,
-        mmap: bool | str = True,
-        environment: str = "warn",
-        undeclared: str = "error",
-        bytecode: str | os.PathLike[str] | None = "cache",
+        digests: Literal["crc", "none", "sha256"] | None = None,
+        mmap: bool | Literal["prefetch"] = True,
+        environment: Literal["warn", "error", "ignore"] = "warn",
+        undeclared: Literal["error", "allow"] = "error",
+        bytecode: str | os.PathLike[str] | bool | None = True,
+        signed_by: str | os.PathLike[str] | Signers | None = None,
+        code: bool = True,
     ) -> None:
         check_choice("environment", environment, ("warn", "error", "ignore"))
         check_choice("undeclared", undeclared, ("error", "allow"))
@@ -114,28 +137,39 @@ class PackageImporter(Importer):
         check_identity("identity", identity)  # before a file is opened
         if not isinstance(file, bytes | bytearray | memoryview):
             check_file("file", file, method="read")
-        allows: Any = Callable
-        check_kind("module_allowed", module_allowed, allows, "a function of a module's name")
+        check_callable("module_allowed", module_allowed, "module_allowed(name)")
         check_several("trust", trust, "a list of names")
+        if trust:
+            from packager._audit import Trust
+
+            Trust(trust)
         check_flag("allow_pickle", allow_pickle)
+        check_flag("code", code)
         if mmap != "prefetch":
             check_kind("mmap", mmap, bool, "True, False or 'prefetch'")
-        check_kind("bytecode", bytecode, (str, os.PathLike, type(None)), "a folder, 'cache' or None")
-        if bytecode is not None:
+        check_kind("bytecode", bytecode, (str, os.PathLike, bool, type(None)), "a folder, True or None")
+        if isinstance(bytecode, str | os.PathLike):
             check_path("bytecode", bytecode)
         path = os.fspath(file) if isinstance(file, str | os.PathLike) else None
-        self.filename = f"<{type(file).__name__}>" if path is None else path
+        is_remote = isinstance(file, str) and is_address(file)
         self.allow_pickle = allow_pickle
         self.trust = tuple(trust)
         self._reduced: dict[int, Any] = {}
         self._opened_at = object()  # tracemalloc finds no place for objects with attributes before 3.13
         # Before a file is opened, as it may refuse.
-        folder = bytecode_folder() if bytecode == "cache" else bytecode
+        folder = bytecode_folder() if bytecode is True else bytecode or None
         reader = ArchiveReader(file, digests=digests, identity=identity, mmap=mmap)
+        self.filename = f"<{type(file).__name__}>" if path is None else reader.name if is_remote else path
         try:
+            if signed_by is not None or os.environ.get("KELLET_SIGNERS"):
+                self._require_signed(reader, signed_by, reader.name if is_remote else path, digests)
+            if not code and reader.has_code:
+                raise CodeRefusedError(
+                    f"{self.filename}: it brings code, and code=False was asked for; get one without"
+                )
             options = LoadOptions(
                 self.filename,
-                None if path is None else os.path.abspath(path),
+                _lasting(path),
                 module_allowed,
                 self.trust,
                 reader.tensor_digests,
@@ -143,12 +177,30 @@ class PackageImporter(Importer):
                 environment,
                 undeclared,
                 folder,
-                not (bytecode == "cache" and sys.dont_write_bytecode),
+                not (bytecode is True and sys.dont_write_bytecode),
             )
             self._opened = OpenArchive(reader, options, self)
         except BaseException:
             reader.close()
             raise
+
+    def _require_signed(
+        self, reader: ArchiveReader, given: Any, path: str | None, digests: str | None
+    ) -> None:
+        """Raise the SignatureError that refuses the archive; check tensors by sha256 where it is signed."""
+        from packager._signing import Signers
+
+        signers = Signers.of(given)
+        if signers is None:
+            return
+        judgement = signers.judge(reader, path)
+        if judgement.ok:
+            if digests is None:
+                reader.bind()
+        elif signers.only_warn(judgement):
+            warnings.warn(SignatureWarning(str(judgement.error(self.filename))), stacklevel=callers_level())
+        else:
+            raise judgement.error(self.filename)
 
     @property
     def archive(self) -> ArchiveReader:
@@ -176,11 +228,12 @@ class PackageImporter(Importer):
         A name that begins with a dot is relative to `package`, as in `importlib.import_module`. The module,
         and what it imports, stays loaded until `close()`.
 
-        Raises UndeclaredImportError for a name of which the archive has nothing and which it did not declare,
-        ModuleNotStoredError for a module that a stored package does not have, and for a declared one that is
-        not here (both are ModuleNotFoundErrors, and name what is near), EnvironmentMismatchError where the
-        first import finds that something the code needs is missing, PackageError after `close()`, and what
-        the module's own code raises.
+        Raises ArgumentError for what is no name, UndeclaredImportError for a name of which the archive has
+        nothing and which it did not declare, ModuleNotStoredError for a module that a stored package does not
+        have, and for a declared one that is not here (the first is one of the second; both are
+        ModuleNotFoundErrors, and name what is near), EnvironmentMismatchError where the first import finds
+        that something the code needs is missing, PackageError after `close()`, and what the module's own code
+        raises.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -192,16 +245,20 @@ class PackageImporter(Importer):
         'hello you'
         """
         check_kind("name", name, str, "the name of a module")
+        if not name or ":" in name:
+            raise ArgumentError(f"name={name!r}: expected the name of a module, as 'package.module'")
         if name.startswith("."):
             from importlib.util import resolve_name
 
+            check_kind("package", package, str, f"the package that {name!r} is relative to")
             name = resolve_name(name, package)
         return self._opened.import_module(name)
 
     def install(self) -> PackageImporter:
         """Give the archive's packages their own names in this process, from now on.
 
-        For a process that serves one model: what goes by names then finds them. Return the importer.
+        For a process that serves one model: code that looks modules up by name then finds them. Return the
+        importer.
 
         Raises PackageError when modules were imported already, NameTakenError where names are taken;
         nothing has changed then.
@@ -239,19 +296,16 @@ class PackageImporter(Importer):
             loaded.unpacker.unpack(top)
         return str(loaded.unpacker.root)
 
-    def compile_all(self, *, workers: int | None = None) -> int:
+    def compile_all(self) -> int:
         """Compile all code of the archive that the cache lacks, so that the first load finds it; run none.
 
-        Where an image is built, say, or before many processes load the same. An export has done this already,
-        on its machine, for what its proof has imported, but for Pythons with `-O`. `workers` processes share
-        the work, this one among them: by default as many as there are cores, four at most, where the sources
-        are worth that, and 1 starts none. None are started either where `sys.executable` is no Python, or in
-        a daemonic process.
+        Use it when an image is built, or before many processes load the same archive. The proof of an export
+        has done this on its machine for the modules that it imported, except for Pythons with `-O`.
 
         Return how many sources were compiled. One that cannot be is left to the import, which says why.
 
-        Raises ArgumentError for `workers` below 1, NothingKeptError (in `packager.loading`) where no compiled
-        code is kept, ArchiveIOError where it cannot be written, ArchiveError for damaged sources.
+        Raises NothingKeptError where no compiled code is kept, ArchiveIOError where
+        it cannot be written, ArchiveError for damaged sources.
 
         >>> import io, tempfile
         >>> from packager import PackageExporter
@@ -261,17 +315,13 @@ class PackageImporter(Importer):
         >>> with tempfile.TemporaryDirectory() as folder, PackageImporter(file, bytecode=folder) as importer:
         ...     importer.compile_all(), importer.compile_all()
         (1, 0)
-
-        Source: `compileall.compile_dir` of Python, whose `workers` are 1 by default.
         """
-        from packager.loading import compile_ahead
+        from packager._loading import compile_ahead
 
-        if workers is not None and (type(workers) is not int or workers < 1):
-            raise ArgumentError(f"workers={workers!r}: expected a number of processes from 1 on, or None")
-        return compile_ahead(self.archive, self._opened.bytecode, workers, self.filename)
+        return compile_ahead(self.archive, self._opened.bytecode, self.filename)
 
     def load_binary(self, package: str, resource: str) -> bytes:
-        """Return the bytes of a resource. Raises FileNotFoundError when there is none.
+        """Return the bytes of a resource. Raises ResourceNotStoredError when there is none.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -290,8 +340,8 @@ class PackageImporter(Importer):
     def load_text(self, package: str, resource: str, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return a resource as text, decoded as `bytes.decode` does.
 
-        Raises FileNotFoundError when there is none, UnicodeDecodeError (also a PackageError) for bytes of
-        another encoding, ArgumentError for an encoding or `errors` that are unknown, or none of texts.
+        Raises ResourceNotStoredError when there is none, UnicodeDecodeError (also a PackageError) for bytes
+        of another encoding, ArgumentError for an encoding or `errors` that are unknown, or none of texts.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -302,33 +352,53 @@ class PackageImporter(Importer):
         ...     importer.load_text("net", "words.txt")
         'one two'
         """
-        from packager.loading import decode_resource
+        from packager._loading import decode_resource
 
         return decode_resource(self.load_binary(package, resource), f"{package}/{resource}", encoding, errors)
 
+    @overload
     def load_object(
         self, package: str | None = None, resource: str | None = None, *, map_location: Any = None
+    ) -> Any: ...
+
+    @overload
+    def load_object(
+        self,
+        package: str | None = None,
+        resource: str | None = None,
+        *,
+        kind: type[_Kind],
+        map_location: Any = None,
+    ) -> _Kind: ...
+
+    def load_object(
+        self,
+        package: str | None = None,
+        resource: str | None = None,
+        *,
+        kind: type[Any] | None = None,
+        map_location: Any = None,
     ) -> Any:
-        """Build a stored object: records, then audit, then all names at once, then build.
+        """Build a stored object: read its records, check them, find all its names, then build it.
 
-        Package and resource may be left out where the archive has one object.
+        Package and resource may be left out if the archive has one object. With `kind` it must be of that
+        class, or of one that is stored under its name, and type checkers know the type that is returned.
 
-        Where it names a class that is stored, code of the archive runs (its classes are imported), so
-        such an object is loaded from files that one would run. Any other object is data alone, and held
-        to what data may do. `map_location` says where tensors of PyTorch go, as in `torch.load`: a device,
-        its name, a dict from names to devices, or a function that is given each storage, and the name of the
-        device that it was saved on, and answers with a storage or None. Tensors of kellet and arrays of
-        NumPy lie where they do. Each call makes a new object; its tensors can be changed without changing
-        the file.
+        An object with a stored class runs code of the archive, as its classes are imported: load it only from
+        files that you would run. Any other object is data alone, and may do only what data may do.
+        `map_location` says where tensors of PyTorch go, as in `torch.load`: a device, its name, a dict from
+        names to devices, or a function that is given each storage, and the name of the device that it was
+        saved on, and answers with a storage or None. Tensors of kellet and arrays of NumPy lie where they do.
+        Each call makes a new object; its tensors can be changed without changing the file.
 
-        Raises ArgumentError for a `map_location` of another kind and for one half of a name,
-        DeviceNotHereError for a device that PyTorch does not have here, StoredObjectError, which lists the
-        objects, where there is no such object, or several and no name, UntrustedTypeError, once for all
-        names together, where it needs types that neither the archive holds nor `trust` allows, or is made in
-        a way that data alone must not be, DisallowedModuleError where `module_allowed` refuses a module that
-        it brings code from, MissingNameError, once for all, where modules here do not have its names,
-        ObjectBuildError where a class refuses its state, CodeExitError where code of the archive ends with
-        `sys.exit()` or the like.
+        Raises ArgumentError for a `map_location` of another kind and for one half of a name, WrongKindError
+        for an object of another class than `kind`, DeviceNotHereError for a device that PyTorch does not have
+        here, KeyNotStoredError, which lists the objects, where there is no such object, or several and no
+        name, UntrustedTypeError, once for all names together, where it needs types that neither the archive
+        holds nor `trust` allows, or is made in a way that data alone must not be, DisallowedModuleError where
+        `module_allowed` refuses a module that it brings code from, MissingNameError, once for all, where
+        modules here do not have its names, ObjectBuildError where a class refuses its state, CodeExitError
+        where code of the archive ends with `sys.exit()` or the like.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -339,17 +409,22 @@ class PackageImporter(Importer):
         ...     importer.load_object("model", "config"), importer.load_object()
         ({'layers': [8, 8]}, {'layers': [8, 8]})
         """
-        from packager.loading import find_object, load_object
+        from packager._loading import find_object, load_object, require_kind
 
+        if kind is not None:
+            check_kind("kind", kind, type, "a class")
         check_location("map_location", map_location)
-        from packager.process import AnswerRequired
+        from packager._process import AnswerRequired
 
         found = find_object(self.archive, package, resource)
         package, resource = found.package, found.resource
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
-            return load_object(
+            made = load_object(
                 self._opened.context, package, resource, importer=self, map_location=map_location
             )
+        if kind is not None:
+            require_kind(made, kind, f"{package}/{resource}")
+        return made
 
     def load_state_dict(
         self, package: str, resource: str, *, as_: str | None = None, map_location: Any = None
@@ -367,7 +442,7 @@ class PackageImporter(Importer):
         be changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state
         dict is data alone: values in it that are no tensors name no stored class, unless `trust` does.
 
-        Raises StoredObjectError where there is none of that name, ArgumentError for another `as_` and for a
+        Raises KeyNotStoredError where there is none of that name, ArgumentError for another `as_` and for a
         `map_location` of another kind. Reading values raises IntegrityError for damaged bytes,
         DeviceNotHereError for a device that is not here, and what `load_object` raises for those that are no
         tensors.
@@ -381,8 +456,9 @@ class PackageImporter(Importer):
         ...     importer.load_state_dict("model", "weights")["scale"].shape
         (2, 3)
         """
-        from packager.loading import load_state_dict
+        from packager._loading import load_state_dict
 
+        check_place("load_state_dict(package, resource)", package, resource)
         check_location("map_location", map_location)
         return load_state_dict(self._opened.context, package, resource, as_=as_, device=map_location)
 
@@ -413,8 +489,8 @@ class PackageImporter(Importer):
         have no storage of their own here.
 
         Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`, and for a stored
-        object or state dict, which is no pickle and has a method of its own, FileNotFoundError when there is
-        no such resource, and what unpickling raises.
+        object or state dict, which is no pickle and has a method of its own, ResourceNotStoredError when
+        there is no such resource, and what unpickling raises.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -425,7 +501,7 @@ class PackageImporter(Importer):
         ...     importer.load_pickle("net", "sizes.pkl")
         {'layers': (8, 8)}
         """
-        from packager.loading import load_pickle, require_pickle
+        from packager._loading import load_pickle, require_pickle
 
         require_pickle(self._opened, package, resource)
         return load_pickle(
@@ -441,22 +517,22 @@ class PackageImporter(Importer):
         inputs: Mapping[str, Any],
         entry: str = "model",
         *,
-        callable: str | None = None,
+        method: str | None = None,
         training: bool = False,
         from_seed: bool = False,
     ) -> dict[str, Any]:
-        """Call an entry point with values by name, and return the parts of its answer by name.
+        """Call an entry point with values by name, and return its outputs by name.
 
-        A part is an array, or text, bytes or None. An object can be named itself, as "package/resource",
-        and `callable` names another method than the entry point does. Modules of kellet and PyTorch are in
+        An output is an array, or text, bytes or None. Instead of an entry point, "package/resource" names an
+        object. `method` replaces the method of the entry point. Modules of kellet and PyTorch are in
         evaluation mode for the call, or in training mode. `inputs` is left as it is. With `from_seed` the
         generators of the process begin for the call as they do for a golden call, and go on as they stood.
 
         Inputs are compared first with what the archive says of the entry point (`manifest.schemas`); numbers
         in lists become arrays of the dtype that stands there.
 
-        Raises ArgumentError where `inputs` has keys that are no strings, EntryPointError where there is no
-        entry point of that name, SchemaMismatchError (in `packager.calls`) for inputs that it does not
+        Raises ArgumentError where `inputs` has keys that are no strings, NotStoredError where there is no
+        entry point of that name, SchemaMismatchError for inputs that it does not
         take, EntryMethodError where it names anything but the object itself, `forward`, `predict`,
         `predict_proba`, `transform`, `decision_function`, or a public method that code of the archive
         defines, and what `load_object` and the call raise.
@@ -472,25 +548,24 @@ class PackageImporter(Importer):
         >>> {name: array.shape for name, array in outputs.items()}
         {'output': (3, 1)}
         """
-        from packager.loading import run_entry
+        from packager._calls import run_entry
 
-        check_names("inputs", inputs)
+        check_names("inputs", inputs, "name each by its parameter, or arg0, arg1: run({'arg0': array})")
         check_kind("entry", entry, str, "the name of an entry point")
-        check_kind("callable", callable, (str, type(None)), "the name of a method, or None")
+        check_kind("method", method, (str, type(None)), "the name of a method, or None")
         check_flag("training", training)
         check_flag("from_seed", from_seed)
-        modes = {"training": training, "from_seed": from_seed}
-        return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, **modes)
+        return run_entry(self._callee(), entry, inputs, method=method, training=training, from_seed=from_seed)
 
     def check(self, name: str | None = None, *, tolerance: float | None = None) -> tuple[CheckOutcome, ...]:
-        """Run the golden calls that were stored, or that of one `name`, and return how far they are off here.
+        """Repeat the stored examples, or that of one `name`, and return how far their outputs are off here.
 
-        Modules are in the mode for it that they were in when the calls were stored. Where a call was stored
-        with `trace=True`, and is off by more than `tolerance` (1e-5), its outcome names the first submodule
-        that differs: it is called again for that, and once more where versions of distributions differ. Of a
-        call that is not repeatable nothing is compared: its outcome says so, and is within no tolerance.
+        Modules are in the mode in which the example was made. If an example with `trace=True` is off by more
+        than `tolerance` (1e-5), its outcome names the first submodule that differs. It is called again for
+        that, and once more if versions of distributions differ. Outputs of an example that is not repeatable
+        are not compared: its outcome says so, and is within no tolerance.
 
-        Raises EntryPointError where none is stored under that name, ArgumentError for a tolerance that is no
+        Raises NotStoredError where none is stored under that name, ArgumentError for a tolerance that is no
         number, or below zero, and what `run` raises.
 
         >>> import io, numpy
@@ -499,17 +574,18 @@ class PackageImporter(Importer):
         >>> file = io.BytesIO()
         >>> with PackageExporter(file) as exporter:
         ...     exporter.save_object("model", "model", Linear(2, 1))
-        ...     exporter.save_check("model", {"arg0": numpy.ones((3, 2), "float32")})
+        ...     exporter.save_example("model", {"arg0": numpy.ones((3, 2), "float32")})
         >>> with PackageImporter(file) as importer:
         ...     [outcome.within(1e-6) for outcome in importer.check()]
         [True]
         """
-        from packager.loading import run_checks
+        from packager._calls import run_checks
 
+        check_kind("name", name, (str, type(None)), "the name of an example, or None")
         check_kind("tolerance", tolerance, (int, float, type(None)), "a number, or None")
         if tolerance is not None and not tolerance >= 0:
             raise ArgumentError(f"tolerance: expected a number that is not below zero, found {tolerance}")
-        return run_checks(self._opened, self.load_object, name, tolerance=tolerance)
+        return run_checks(self._callee(), name, tolerance=tolerance)
 
     def file_structure(
         self, include: str | Sequence[str] = "**", exclude: str | Sequence[str] = ()
@@ -527,8 +603,8 @@ class PackageImporter(Importer):
         ...     importer.file_structure("net/**").has_file("net/words.txt")
         True
         """
-        from packager.loading import directory_of
-        from packager.policy import GlobGroup
+        from packager._loading import directory_of
+        from packager._policy import GlobGroup
 
         wanted = GlobGroup(include, exclude=exclude, separator="/")
         return directory_of(self.filename, [name for name in self.archive.names() if wanted.matches(name)])
@@ -545,16 +621,16 @@ class PackageImporter(Importer):
         ...     importer.python_version() == platform.python_version()
         True
         """
-        from packager.environment import recorded_fingerprint
+        from packager._environment import recorded_fingerprint
 
         return recorded_fingerprint(self.manifest).python
 
     def get_source(self, module_name: str) -> str:
         """Return the stored source of a module, as text.
 
-        Raises ModuleNotFoundError when it is not in the archive, and ArchiveError where it is not text of the
-        encoding that it names, or names one that is slow or shows something else than what is run (`utf-7`,
-        `punycode`, `unicode_escape`); its bytes are `archive.read(entry)`.
+        Raises ModuleNotStoredError when it is not in the archive, and ArchiveError where it is not text of
+        the encoding that it names, or names one that is slow or shows something else than what is run
+        (`utf-7`, `punycode`, `unicode_escape`); its bytes are `archive.read(entry)`.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -568,10 +644,13 @@ class PackageImporter(Importer):
         check_kind("module_name", module_name, str, "the name of a module")
         record = self._opened.code.modules.get(module_name)
         if record is None:
-            raise ModuleNotFoundError(f"No module named {module_name!r} in {self.filename}", name=module_name)
+            near = did_you_mean(module_name, self._opened.code.modules)
+            raise ModuleNotStoredError(
+                f"No module named {module_name!r} in {self.filename}{near}", name=module_name
+            )
         if record.entry is None:
             return ""
-        from packager.graph import source_text
+        from packager._graph import source_text
 
         return source_text(self.archive.read(record.entry), f"module {module_name!r}, entry {record.entry!r}")
 
@@ -589,8 +668,8 @@ class PackageImporter(Importer):
         ...     files(importer.import_module("net")).joinpath("words.txt").read_text()
         'one two'
         """
-        from packager.loading import PackageResources, Unpacker
-        from packager.names import demangle
+        from packager._loading import PackageResources, Unpacker
+        from packager._names import demangle
 
         check_kind("fullname", fullname, str, "the name of a package")
         code = self._opened.code
@@ -636,6 +715,9 @@ class PackageImporter(Importer):
         opened = getattr(self, "_opened", None)  # there is none where opening failed
         if opened is None or opened.is_closed or sys.is_finalizing():
             return
+        if opened.closes_with_modules:
+            opened.close()
+            return
         opened.abandon()
         warnings.warn(
             f"unclosed archive {one_line(self.filename)}: use PackageImporter with `with`, or call close()",
@@ -645,6 +727,8 @@ class PackageImporter(Importer):
         )
 
     def __enter__(self) -> PackageImporter:
+        if self._opened.is_closed:
+            raise closed(self.filename)
         return self
 
     def __exit__(
@@ -655,11 +739,63 @@ class PackageImporter(Importer):
     def __repr__(self) -> str:
         return f"PackageImporter({self.filename!r})"
 
-    def _resource(self, package: str, resource: str) -> str:
-        from packager.names import check_resource_name
+    def _repr_html_(self) -> str:
+        """Return the page that a notebook shows: what the archive holds; nothing of it is run."""
+        from packager._notebook_page import notebook_page
 
-        check_kind("package", package, str, "the name of a package, or ''")
+        manifest = self.manifest
+        stored = [one for one in manifest.modules if one.action == "intern"]
+        outside = [one for one in manifest.externs if one.name not in sys.stdlib_module_names]
+        sections = [
+            ("objects", ((f"{one.package}/{one.resource}", "object") for one in manifest.objects)),
+            (
+                "state dicts",
+                ((f"{one.package}/{one.resource}", "state dict") for one in manifest.state_dicts),
+            ),
+            ("entry points", ([str(one)] for one in manifest.schemas)),
+            ("checks", ((one.name, one.entry_point) for one in manifest.checks)),
+            ("stored modules", ((one.name, f"{one.rule}: {one.because}") for one in stored)),
+            (
+                "required or optional packages",
+                ((one.name, one.requirement or "") for one in outside),
+            ),
+            ("files", ((one.name, size_text(one.size)) for one in manifest.entries)),
+        ]
+        state = "closed" if self._opened.is_closed else "open; nothing of it has run"
+        if self._opened.modules():
+            state = "open; its code is imported"
+        return notebook_page(f"Archive {self.filename}", f"{state}; identity {self.identity}", sections)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        way = "write it to a file, and open its path in each process"
+        if os.path.exists(self.filename) or is_address(self.filename):
+            way = f"use packager.Predictor({self.filename!r}), or open the path in each process"
+        raise ArgumentError(f"{self.filename}: an open archive cannot be pickled or copied; {way}")
+
+    def _callee(self, map_location: Any = None) -> Callee:
+        from packager._calls import Callee
+
+        load = partial(self.load_object, map_location=map_location)
+        return Callee(self.archive, load, self._opened.defines)
+
+    def _resource(self, package: str, resource: str) -> str:
+        from packager._names import check_resource_name
+
+        check_place("load_text(package, resource)", package, resource)
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource
         if name not in self.archive:
-            raise FileNotFoundError(f"no resource {resource!r} in package {package!r} of {self.filename}")
+            near = did_you_mean(name, self.archive.names())
+            raise ResourceNotStoredError(
+                f"no resource {resource!r} in package {package!r} of {self.filename}{near}", name
+            )
         return name
+
+
+def _lasting(path: str | None) -> str | None:
+    """Return where another process finds the file; None for an address that says what must not be shown."""
+    if path is None or not is_address(path):
+        return None if path is None else os.path.abspath(path)
+    from packager._remote import address_in
+
+    address = address_in(path)
+    return None if address is None or address.is_secret else str(address)

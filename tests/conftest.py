@@ -104,9 +104,9 @@ def _share_variants(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Share variants among runs. What asks for more than Windows has is left out in its view, and counted."""
+    """Share variants among runs. On Windows, and in its view, what asks for more is left out, and counted."""
     _share_variants(items)
-    if os.environ.get("KELLET_VIEW") == "windows":
+    if os.name == "nt" or os.environ.get("KELLET_VIEW") == "windows":
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("unix")])
         items[:] = [item for item in items if not item.get_closest_marker("unix")]
 
@@ -262,9 +262,9 @@ def proofs_and_pip_are_forked() -> Iterator[None]:
 
     So is the process that pip starts in its turn, with the Python of another environment, which is empty.
     """
-    from packager.environment import installers
-    from packager.loading import deep_checks
-    from packager.proving import clean_process
+    from packager._environment import installers
+    from packager._loading import deep_checks
+    from packager._proving import clean_process
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (clean_process, deep_checks, installers):

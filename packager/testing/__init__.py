@@ -1,8 +1,8 @@
 """Contract tests for what others may add to packager, and a way to store an object without an archive."""
 
-from packager.lazy import lazy_names
+from packager._lazy import lazy_names
 
-TYPE_CHECKING = False  # as in packager.lazy
+TYPE_CHECKING = False  # as in packager._lazy
 if TYPE_CHECKING:
     from .codec_contract import *
     from .round_trips import *

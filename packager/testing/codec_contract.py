@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import msgpack
 import pytest
 
-from packager.audit import TrustContext, audit
-from packager.codecs import Codec, CodecRegistry, ObjectCodec, default_registry
+from packager._audit import TrustContext, audit
+from packager._codecs import Codec, CodecRegistry, ObjectCodec, default_registry
+from packager._objects import EncodedObject, Kind, encode, unpack_table
 from packager.errors import PackageError
-from packager.objects import EncodedObject, Kind, encode, unpack_table
 
 from .round_trips import load, round_trip
 
@@ -32,13 +32,21 @@ class CodecContract:
     `same` compares a sample with what came back; the default is ==. `interned` and `trust` are those
     of `round_trip`, for the classes that samples belong to.
 
-    >>> from fractions import Fraction
-    >>> from packager.codecs import default_registry
-    >>> class TestFractions(CodecContract):
-    ...     codec = default_registry().find("fraction")
+    >>> from statistics import NormalDist
+    >>> from packager.libraries import LiteralCodec, kinds
+    >>> class TestNormalDist(CodecContract):
+    ...     codec = LiteralCodec(
+    ...         "gauges.normal",
+    ...         ("statistics:NormalDist",),
+    ...         kinds(float, float),
+    ...         "a mean and a deviation",
+    ...         lambda normal: [normal.mean, normal.stdev],
+    ...         lambda parts: NormalDist(*parts),
+    ...         is_data="plain",
+    ...     )
     ...     def samples(self):
-    ...         return [Fraction(1, 2), Fraction(-3)]
-    >>> TestFractions().test_samples_come_back_as_they_were()
+    ...         return [NormalDist(), NormalDist(-2.5, 1.0)]
+    >>> TestNormalDist().test_samples_come_back_as_they_were()
     """
 
     codec: ClassVar[Codec]
@@ -49,7 +57,7 @@ class CodecContract:
         """Return objects for this codec: at least one of each form that they can have."""
         raise NotImplementedError
 
-    def same(self, sample: Any, loaded: Any) -> bool:
+    def same(self, sample: object, loaded: object) -> bool:
         """Check whether a sample came back as it was."""
         return bool(sample == loaded)
 

@@ -6,11 +6,11 @@ import importlib
 from collections.abc import Collection
 from typing import Any
 
-from packager.audit import AuditedObject, Names, TrustContext, audit, resolve_names
-from packager.codecs import CodecRegistry
+from packager._audit import AuditedObject, Names, TrustContext, audit, resolve_names
+from packager._codecs import CodecRegistry
+from packager._objects import EncodedObject, build, encode
+from packager._quick_dataclasses import dataclass, field
 from packager.errors import PackagingError
-from packager.objects import EncodedObject, build, encode
-from packager.quick_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class RoundTrip:
 
 
 def round_trip(
-    obj: Any,
+    obj: object,
     *,
     interned: Collection[str] = (),
     externs: Collection[str] = (),
     trust: Collection[str] = (),
     registry: CodecRegistry | None = None,
-    map_location: Any = None,
+    map_location: object = None,
 ) -> RoundTrip:
     """Store an object and build it again in this process.
 
@@ -64,7 +64,7 @@ def load(
     trust: Collection[str] = (),
     *,
     registry: CodecRegistry | None = None,
-    map_location: Any = None,
+    map_location: object = None,
 ) -> Any:
     """Build an encoded object, over copies of its storages."""
     sizes = {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in encoded.storages}

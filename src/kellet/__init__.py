@@ -1,8 +1,11 @@
 """kellet: tensors, autograd and modules on NumPy, with a hook at every step."""
 
 from importlib import import_module as _import_module
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 from typing import TYPE_CHECKING
-from typing import Any as _Any
 
 from . import autograd as autograd
 from . import core as core
@@ -30,8 +33,11 @@ from .dtypes import int32 as int
 from .dtypes import int64 as long
 from .dtypes import set_default_dtype as set_default_dtype
 from .limits import Size as Size
+from .limits import dtype as dtype
 from .limits import finfo as finfo
 from .limits import iinfo as iinfo
+
+newaxis = None
 
 if TYPE_CHECKING:
     from . import accelerator as accelerator
@@ -49,6 +55,13 @@ if TYPE_CHECKING:
     from .files import load as load
     from .files import save as save
 
+    __version__: str
+    bfloat16: dtypes.DType
+    float8_e4m3fn: dtypes.DType
+    float8_e5m2: dtypes.DType
+    float8_e4m3fnuz: dtypes.DType
+    float8_e5m2fnuz: dtypes.DType
+
 if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
     __all__ = [
         "Size",
@@ -62,7 +75,9 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "device",
         "distributed",
         "double",
+        "dtype",
         "dtypes",
+        "e",
         "enable_grad",
         "errors",
         "files",
@@ -73,6 +88,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "half",
         "hooks",
         "iinfo",
+        "inf",
         "inference_mode",
         "int",
         "is_anomaly_check_nan_enabled",
@@ -81,9 +97,12 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "linalg",
         "load",
         "long",
+        "nan",
+        "newaxis",
         "nn",
         "no_grad",
         "optim",
+        "pi",
         "save",
         "set_default_dtype",
         "set_grad_enabled",
@@ -95,37 +114,25 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
 _SUBPACKAGES = frozenset(
-    {
-        "accelerator",
-        "backends",
-        "cuda",
-        "data",
-        "distributed",
-        "files",
-        "futures",
-        "linalg",
-        "nn",
-        "optim",
-        "testing",
-        "utils",
-    }
+    "accelerator backends cuda data distributed files futures linalg nn optim testing utils".split()
 )
 
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
 
-def __getattr__(name: str) -> _Any:
-    if name in _SUBPACKAGES:
-        return _import_module(f".{name}", __name__)
-    if name in ("load", "save"):
-        return getattr(_import_module(".files", __name__), name)
-    if name == "__version__":  # of the distribution, whose metadata has it from pyproject.toml
-        metadata = _import_module("importlib.metadata")
+    def __getattr__(name):
+        if name in _SUBPACKAGES:
+            return _import_module(f".{name}", __name__)
+        if name in ("load", "save"):
+            return getattr(_import_module(".files", __name__), name)
+        if name == "__version__":  # of the distribution, whose metadata has it from pyproject.toml
+            metadata = _import_module("importlib.metadata")
+            try:
+                return metadata.version("kellet")
+            except metadata.PackageNotFoundError as error:
+                raise AttributeError(
+                    "kellet has no __version__ here: it is not installed, only importable"
+                ) from error
         try:
-            return metadata.version("kellet")
-        except metadata.PackageNotFoundError as error:
-            raise AttributeError(
-                "kellet has no __version__ here: it is not installed, only importable"
-            ) from error
-    try:
-        return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
-    except AttributeError:
-        raise _absent("", name) from None
+            return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
+        except AttributeError:
+            raise _absent("", name) from None

@@ -1,10 +1,8 @@
-"""What is said to those who ask for a name of PyTorch that kellet does not have."""
+"""What is said to those who ask for a name of PyTorch that kellet does not have, and that people use."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
-__all__ = ["GUIDE", "HINTS", "absent"]
+__all__ = ["GUIDE", "HINTS", "OF_MODULES", "OF_TENSORS", "absent"]
 
 GUIDE = "the guide 'Coming from PyTorch' (docs/guides/from-pytorch.md)"
 
@@ -15,8 +13,6 @@ HINTS = {
     "is_cuda": "kellet computes on the CPU, where its tensors always are; ask .device",
     "compile": "operations run as they are called; leave it out",
     "jit": "there is no compiler; packager stores a model with its code",
-    "set_device": "there is no GPU to choose; leave it out",
-    "get_device_capability": "there is no GPU to ask; ask cuda.is_available() first",
     "multiprocessing": "Python's multiprocessing starts processes",
     "fx": "there is no tracer; packager stores a model with its code",
     "export": "there is no tracer; packager stores a model with its code",
@@ -31,29 +27,73 @@ HINTS = {
     "hub": "nothing is downloaded; packager loads archives",
     "package": "torch.package is packager here: import packager",
     "DataParallel": "kellet computes on the CPU; DistributedDataParallel divides batches among processes",
+    "jacobian": "call kellet.autograd.grad for each output",
+    "as_strided": "use unfold, expand or slices",
+    "fft": "numpy.fft transforms .numpy()",
+    "distributions": "there are random numbers here, and no distributions",
+    "quantization": "there are no quantized tensors",
+    "rpc": "the collectives of kellet.distributed work among processes",
+    "set_num_threads": "NumPy's library decides: set OMP_NUM_THREADS before Python starts",
+    "channels_last": "arrays lie in memory as NumPy lays them",
+    "range": "use arange, which leaves out the end",
+    "randint_like": "use randint(low, high, x.shape)",
+    "column_stack": "use stack(tensors, 1), or cat of columns",
+    "storage": "values lie in .numpy()",
+    "Adamax": "SGD, Adam, AdamW, Adagrad, RMSprop and LBFGS are here",
+    "CyclicLR": "OneCycleLR and CosineAnnealingWarmRestarts are here, and LambdaLR takes a function",
+    "CTCLoss": "there is no such loss here",
+    "grid_sample": "interpolate changes sizes; there is no sampling at any point",
+    "Transformer": "TransformerEncoder and MultiheadAttention are here",
+    "TransformerDecoderLayer": "TransformerEncoderLayer and MultiheadAttention are here",
+    "SyncBatchNorm": "statistics are those of each process; kellet.distributed.all_reduce adds up",
+    "clip_grad_norm": "it is clip_grad_norm_ now",
+    "all_gather_object": "group.all_gather_bytes(data) sends bytes",
+    "broadcast_object_list": "group.broadcast_bytes(data, src) sends bytes",
+    "get_backend": "processes work together over MPI",
 }
+
+OF_TENSORS = {
+    **{name: HINTS[name] for name in ("cuda", "xpu", "storage")},
+    "untyped_storage": HINTS["storage"],
+    "resize_": "make a tensor of the size that is wanted",
+    "set_": "write `x.data = other`",
+    "map_": "compute with the operations of tensors",
+    "unsqueeze_": "write x = x.unsqueeze(dim)",
+    "svd": "it is linalg.svd(x, full_matrices=False) now, which gives Vh, not V",
+    "as_strided": HINTS["as_strided"],
+    "apply_": "compute with the operations of tensors, or on .numpy()",
+    "to_sparse": HINTS["sparse"],
+    "to_dense": HINTS["sparse"],
+    "coalesce": HINTS["sparse"],
+    "share_memory_": HINTS["multiprocessing"],
+    "pin_memory": HINTS["cuda"],
+    "is_cpu": HINTS["is_cuda"],
+    "addbmm": "use baddbmm, and sum(0)",
+    "ger": "it is outer now",
+    "symeig": "it is linalg.eigh now",
+    "eig": "it is linalg.eig now",
+    "lu": "use linalg.solve, inv or det",
+    "qr": "it is linalg.qr now",
+    "new": "use new_tensor, or new_empty for sizes",
+    "stft": "numpy.fft transforms .numpy()",
+    "index": "write x[i]",
+}
+
+OF_MODULES = {name: HINTS[name] for name in ("cuda", "xpu", "compile")}
 
 
 def absent(place: str, name: str) -> AttributeError:
     """Return the error for `name`, asked of `place` below kellet ("" for kellet itself).
 
-    It tells whether PyTorch has the name, and where to look.
+    For a name of PyTorch's that people use it tells what there is in its place, and where to look.
 
     >>> print(absent("nn", "LazyLinear"))
     kellet.nn has no 'LazyLinear'. PyTorch has it; give the size that it would find out to Linear; see ...
     """
     where = f"kellet.{place}" if place else "kellet"
-    message = f"{where} has no attribute {name!r}"
-    if not name.startswith("_"):
-        names = import_module(f"{__package__}.torch_names").TORCH_NAMES  # a large table, wanted here alone
-        if name in names.get(place, ()):
-            message = f"{where} has no {name!r}. PyTorch has it; {_advice(name)}see {GUIDE}"
-    return AttributeError(message)
-
-
-def _advice(name: str) -> str:
-    if name in HINTS:
-        return f"{HINTS[name]}; "
+    hint = (OF_TENSORS if place == "Tensor" else HINTS).get(name)
     if name.startswith("Lazy"):
-        return f"give the size that it would find out to {name.removeprefix('Lazy')}; "
-    return ""
+        hint = f"give the size that it would find out to {name.removeprefix('Lazy')}"
+    if hint is None:
+        return AttributeError(f"{where} has no attribute {name!r}")
+    return AttributeError(f"{where} has no {name!r}. PyTorch has it; {hint}; see {GUIDE}")

@@ -5,17 +5,15 @@ There is nothing else under this name: what would work on a GPU fails as an attr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from .absent import absent as _absent
-
 __all__ = [
     "current_device",
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "is_available",
     "manual_seed",
     "manual_seed_all",
+    "set_device",
     "synchronize",
 ]
 
@@ -73,7 +71,7 @@ def empty_cache() -> None:
     """
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: object = None) -> None:
     """Raise RuntimeError: there is no GPU to wait for.
 
     >>> kellet.cuda.synchronize()
@@ -83,7 +81,21 @@ def synchronize(device: Any = None) -> None:
     current_device()
 
 
-if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+def set_device(device: object) -> None:
+    """Raise RuntimeError: there is no GPU to choose.
 
-    def __getattr__(name):
-        raise _absent("cuda", name)
+    >>> kellet.cuda.set_device(0)
+    Traceback (most recent call last):
+    RuntimeError: there is no GPU here: kellet computes on the CPU alone; ask cuda.is_available() first
+    """
+    current_device()
+
+
+def get_device_capability(device: object = None) -> tuple[int, int]:
+    """Raise RuntimeError: there is no GPU to ask.
+
+    >>> kellet.cuda.get_device_capability()
+    Traceback (most recent call last):
+    RuntimeError: there is no GPU here: kellet computes on the CPU alone; ask cuda.is_available() first
+    """
+    return current_device(), 0

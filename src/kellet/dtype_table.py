@@ -5,11 +5,13 @@ What holds of all of them, by their kind, is in dtypes.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 DType = np.dtype[Any]
+DTypeLike: TypeAlias = "DType | str | type"
+"""What is taken for a dtype: one, a name, a NumPy scalar type, or Python's bool, int, float, complex."""
 
 __all__ = [
     "complex64",

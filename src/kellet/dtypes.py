@@ -19,12 +19,14 @@ from . import dtype_table
 from .dtype_table import *
 from .dtype_table import ML_DTYPES, complex64, complex128, float32, float64, int64
 from .dtype_table import DType as DType
+from .dtype_table import DTypeLike as DTypeLike
 from .dtype_table import bool_ as bool_
 from .errors import DTypeError
 
 if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
     __all__ = [
         "DType",
+        "DTypeLike",
         "as_dtype",
         "bool_",
         "category",
@@ -58,7 +60,7 @@ def get_default_dtype() -> DType:
     return _default["float"]
 
 
-def set_default_dtype(dtype: Any) -> None:
+def set_default_dtype(dtype: DTypeLike) -> None:
     """Make `dtype`, a floating one, the default of the whole process.
 
     Raises DTypeError for a dtype that is not floating.
@@ -76,7 +78,7 @@ def set_default_dtype(dtype: Any) -> None:
     _default["float"] = found
 
 
-def as_dtype(dtype: Any) -> DType:
+def as_dtype(dtype: DTypeLike) -> DType:
     """Make a NumPy dtype of a dtype, a name, a NumPy scalar type, or Python's bool, int, float, complex.
 
     `float` and `complex` stand for the default floating dtype and its complex partner, as in PyTorch.
@@ -116,11 +118,19 @@ def ml_dtype(name: str) -> DType:
     return found
 
 
-def __getattr__(name: str) -> DType:
-    """`kellet.bfloat16` and the float8 dtypes: ml_dtypes is imported when one is first asked for."""
-    if name in ML_DTYPES:
-        return ml_dtype(name)
-    raise AttributeError(f"kellet has no attribute {name!r}")
+if TYPE_CHECKING:
+    bfloat16: DType
+    float8_e4m3fn: DType
+    float8_e5m2: DType
+    float8_e4m3fnuz: DType
+    float8_e5m2fnuz: DType
+else:
+
+    def __getattr__(name):
+        """`kellet.bfloat16` and the float8 dtypes: ml_dtypes is imported when one is first asked for."""
+        if name in ML_DTYPES:
+            return ml_dtype(name)
+        raise AttributeError(f"kellet has no attribute {name!r}")
 
 
 def category(dtype: DType) -> int:
@@ -233,7 +243,7 @@ def result_dtype(values: Iterable[Any]) -> DType:
     return found
 
 
-def number_dtype(value: Any) -> DType:
+def number_dtype(value: object) -> DType:
     """Return the dtype that a Python number stands for when it is alone.
 
     Raises DTypeError for what is no number.

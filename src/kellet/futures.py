@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Future", "collect_all", "require_callable", "wait_all"]
+__all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
 _LATER = object()
@@ -83,7 +83,7 @@ class Future(Generic[T]):
 
         Raises TypeError for what is not callable.
         """
-        require_callable(callback)
+        _require_callable(callback)
         self._when_set(lambda: callback(self))
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
@@ -94,7 +94,7 @@ class Future(Generic[T]):
 
         Raises TypeError for what is not callable.
         """
-        require_callable(callback)
+        _require_callable(callback)
         child: Future[Any] = Future()
         self._when_set(lambda: child._set_by(lambda: callback(self)))
         return child
@@ -185,10 +185,10 @@ def wait_all(futures: Iterable[Future[Any]]) -> list[Any]:
     return [future.wait() for future in collect_all(futures).wait()]
 
 
-def require_callable(callback: Any) -> None:
+def _require_callable(callback: object) -> None:
     """Raise TypeError for a callback that cannot be called.
 
-    >>> require_callable(print)
+    >>> _require_callable(print)
     """
     if not callable(callback):
         raise TypeError(f"a callback of a Future must be callable, got {type(callback).__name__}")

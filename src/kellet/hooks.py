@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -32,6 +33,7 @@ __all__ = [
     "longest_form",
     "require_callable",
     "require_form",
+    "signature_of",
 ]
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
@@ -310,7 +312,7 @@ def longest_form(hook: Callable[..., Any], forms: Sequence[Sequence[str]], fallb
     """
     require_callable(hook)
     try:
-        signature = inspect.signature(hook)
+        signature = signature_of(hook)
     except (TypeError, ValueError):
         return fallback
     for index in sorted(range(len(forms)), key=lambda i: -len(forms[i])):
@@ -321,3 +323,19 @@ def longest_form(hook: Callable[..., Any], forms: Sequence[Sequence[str]], fallb
         return index
     wanted = " or ".join(f"({', '.join(form)})" for form in forms)
     raise TypeError(f"hook {hook!r} takes {signature}; it must take {wanted}")
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return what a function takes, by its parameters; raise TypeError or ValueError where nothing says.
+
+    From Python 3.14 on annotations run when they are asked for, and may name what only type checkers import:
+    there they are texts.
+
+    >>> [*signature_of(lambda module, args: None).parameters]
+    ['module', 'args']
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.STRING)
+    return inspect.signature(function)

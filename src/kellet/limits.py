@@ -10,7 +10,7 @@ import numpy as np
 from .dtypes import FLOATING, as_dtype, category, dtype_name, finfo_dtype, get_default_dtype
 from .errors import DTypeError
 
-__all__ = ["Size", "finfo", "iinfo"]
+__all__ = ["Size", "dtype", "finfo", "iinfo"]
 
 
 class finfo:
@@ -80,6 +80,19 @@ class iinfo:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
+class _OfDtypes(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, np.dtype)
+
+
+class dtype(metaclass=_OfDtypes):
+    """What every dtype is an instance of.
+
+    >>> isinstance(kellet.ones(1).dtype, kellet.dtype)
+    True
+    """
+
+
 class _AnyTuple(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, tuple) and all(isinstance(n, int) for n in instance)
@@ -88,10 +101,10 @@ class _AnyTuple(type):
 class Size(tuple[int, ...], metaclass=_AnyTuple):
     """A shape with a count of its elements. Every tuple of integers passes for one.
 
-    Source: torch.Size; `tensor.shape` is a plain tuple here, so it is `tensor.numel()` that counts.
+    Source: torch.Size.
 
-    >>> kellet.Size([2, 3]).numel(), kellet.Size([2, 3]) == kellet.ones(2, 3).shape
-    (6, True)
+    >>> kellet.Size([2, 3]) == kellet.ones(2, 3).shape
+    True
     """
 
     __slots__ = ()
@@ -99,7 +112,7 @@ class Size(tuple[int, ...], metaclass=_AnyTuple):
     def numel(self) -> int:
         """Return the product of the sizes.
 
-        >>> kellet.Size([2, 0]).numel()
-        0
+        >>> kellet.ones(2, 3).shape.numel()
+        6
         """
         return math.prod(self)

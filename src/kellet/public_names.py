@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from types import FunctionType, ModuleType
+from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 __all__ = ["classes_of", "functions_of"]
 
 
-def functions_of(*files: ModuleType) -> dict[str, Any]:
-    """Return the functions that the files define under names without an underscore.
+def functions_of(package: str, files: str) -> dict[str, Any]:
+    """Return the functions that files of a package define under names without an underscore.
 
-    >>> import kellet.core.dispatch
-    >>> "apply" in functions_of(kellet.core.dispatch)
-    True
+    >>> sorted(functions_of("kellet.linalg", "norms"))
+    ['cond', 'matrix_norm', 'norm', 'vector_norm']
     """
-    return _defined(FunctionType, files)
+    return _defined(FunctionType, package, files)
 
 
-def classes_of(*files: ModuleType) -> dict[str, Any]:
-    """Return the classes that the files define under names without an underscore.
+def classes_of(package: str, files: str) -> dict[str, Any]:
+    """Return the classes that files of a package define under names without an underscore.
 
-    >>> import kellet.hooks
-    >>> sorted(classes_of(kellet.hooks))
+    >>> sorted(classes_of("kellet", "hooks"))
     ['HookEntry', 'HookMapping', 'HookRegistry', 'RemovableHandle']
     """
-    return _defined(type, files)
+    return _defined(type, package, files)
 
 
-def _defined(kind: type, files: tuple[ModuleType, ...]) -> dict[str, Any]:
+def _defined(kind: type, package: str, files: str) -> dict[str, Any]:
     return {
         name: thing
-        for file in files
+        for file in [import_module(f"{package}.{one}") for one in files.split()]
         for name, thing in vars(file).items()
         if isinstance(thing, kind) and thing.__module__ == file.__name__ and not name.startswith("_")
     }

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, analyze, is_from_package
-from packager.analysis import Frame, TraceError, compare_trace, pruned, trace_call, trace_dependencies
-from packager.policy import GlobGroup, Policy, Rule
+from packager._analysis import Frame, TraceError, compare_trace, pruned, trace_call, trace_dependencies
+from packager._policy import GlobGroup, Policy, Rule
 
 Project = Callable[[Mapping[str, str]], Path]
 

@@ -22,7 +22,7 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 ROOMS = {
     "kellet": (
         (
-            "torch_names absent listing errors public_names hooks futures dtype_table dtypes limits cuda "
+            "absent listing errors public_names hooks futures dtype_table dtypes limits cuda "
             "accelerator backends"
         ),
         "rules",
@@ -38,36 +38,39 @@ ROOMS = {
     ),
     "packager": (
         (
-            "late_patterns picklable_errors texts errors names arguments lazy quick_dataclasses "
-            "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic disk "
-            "caches kept_records process notebook_line"
+            "_picklable_errors _texts _lazy errors _names _arguments _quick_dataclasses "
+            "_version _globs _toml_text _spelled_json _byte_ranges _without_locks _file_access _atomic _disk "
+            "_caches _kept_file _process _notebook_line _notebook_page"
         ),
-        "tensors",
-        "archive",
-        "graph",
-        "policy",
-        "environment",
-        "licenses",
-        "codecs",
-        "objects",
-        "audit",
-        "libraries",
-        "state_dicts",
-        "ranks",
-        "weights",
-        "migrations",
-        "calls",
-        "pretrained",
-        "exporting",
-        "loading",
-        "drafting",
+        "_tensors",
+        "_remote",
+        "_archive",
+        "_signing",
+        "_graph",
+        "_policy",
+        "_environment",
+        "_licenses",
+        "_codecs",
+        "_objects",
+        "_audit",
+        "_libraries",
+        "_state_dicts",
+        "_ranks",
+        "_weights",
+        "_migrations",
+        "_calls",
+        "_pretrained",
+        "_exporting",
+        "_loading",
+        "_drafting",
         "package_importer",
-        "differences",
-        "report",
-        "proving",
-        "package_exporter",
-        "analysis testing cli",
-        "analyze",
+        "_serving",
+        "_differences",
+        "_report",
+        "_proving",
+        "package_exporter _load _save",
+        "_analysis testing _cli",
+        "analyze libraries migrations mlflow policy weights",
         "__init__ __main__",
     ),
 }
@@ -170,13 +173,18 @@ def heights(package: str) -> dict[str, int]:
 
 
 def read_imports() -> dict[str, list[Import]]:
-    """Return what each file of both packages imports, by dotted name."""
+    """Return what each file of both packages imports, by dotted name.
+
+    What `packager.errors` tells type checkers of the errors of rooms is no import.
+    """
     files = {
         name: path
         for package, folder in PACKAGES.items()
         for name, path in modules_of(package, folder).items()
     }
-    return {
+    found = {
         name: imports_of(path.read_text(encoding="utf-8"), name, path.name == "__init__.py", set(files))
         for name, path in files.items()
     }
+    found["packager.errors"] = [one for one in found["packager.errors"] if not one.typing_only]
+    return found

@@ -16,7 +16,7 @@ from tests.architecture.rooms import PACKAGES, modules_of
 
 VERBS = set(
     """Accumulate Act Add Bring Call Carry Change Compute Convert Copy Count Decorate Describe Divide
-    Do Draw Drop Fill Find Forget Give Keep Leave Let Make Move Multiply Note Pack Pad Pick Plan
+    Do Draw Drop Fetch Fill Find Forget Give Keep Leave Let Make Move Multiply Note Pack Pad Pick Plan
     Promote Prove Put Raise Record Register Remove Repeat Replace Return Reverse Round Run Save Say Send
     Set Sort Split Stack Start Store Stretch Sum Swap Switch Take Tell Transpose Turn View Walk
     Write Yield

@@ -9,17 +9,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from packager.libraries import HOMES
+from packager._libraries import HOMES
 from tests import processes
 from tests.architecture.rooms import PACKAGES, modules_of, room_of
 
 # Rooms that are about a library by their nature, and tables of words that are read as they are, by the file:
 # names that no archive may have, and what code of libraries does when it is imported (lazy modules).
-ABOUT_LIBRARIES = {"libraries", "pretrained"}
+ABOUT_LIBRARIES = {"_libraries", "_pretrained"}
 TABLES = {
-    "packager.cli.export_command": "transformers",  # whose folders are packed: pretrained/
-    "packager.objects.naming": "scipy",  # where functions in C are looked for that say nothing of their home
-    "packager.proving.differences": "sklearn",  # settings that the proof compares
+    "packager._calls.tables": "pandas",  # what a call is given, and no object that is stored
+    "packager._cli.export_command": "transformers",  # whose folders are packed: pretrained/
+    "packager._objects.naming": "scipy",  # where functions in C are looked for that say nothing of their home
+    "packager._proving.differences": "sklearn",  # settings that the proof compares
 }
 NAMES = re.compile(rf"(?<![\w.])({'|'.join(HOMES)})(?![\w-])")
 
@@ -56,7 +57,7 @@ def test_no_name_of_a_library_stands_outside_of_their_room() -> None:
             names = {name for _, name in named(path.read_text(encoding="utf-8"))}
             if names - set(TABLES.get(module, "").split()):
                 found[module] = sorted(names)
-    assert found == {}, "what is known of a library stands in packager/libraries"
+    assert found == {}, "what is known of a library stands in packager/_libraries"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ import importlib.abc, io, sys
 
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name == "packager.libraries":
+        if name == "packager._libraries":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hidden())
@@ -97,7 +98,7 @@ with PackageImporter(file) as importer:
     net = importer.load_object("m", "net")
     print(data["a"], data["w"].tolist(), data["t"].tolist(), tuple(net(kellet.ones(1, 2)).shape))
     print(sorted(importer.load_state_dict("m", "state")))
-print([name for name in sys.modules if name.startswith("packager.libraries")])
+print([name for name in sys.modules if name.startswith("packager._libraries")])
 """
 
 

@@ -1,10 +1,9 @@
 """`__all__` is exactly what is public, and what is public says what it is for.
 
-A public module is a package's `__init__`, a file at the top of kellet or packager, or one of the
-places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). An `__init__` of kellet lists what it
-offers, or gathers what the files of its room define (`functions_of`, `classes_of`); in
-packager the `__init__` lists what other rooms and users take. Names that start with an underscore are not
-public, nor is what lies under one.
+A public module is a package's `__init__`, a file at the top of a package, or one of the places where PyTorch
+has a name (`kellet.utils`, `kellet.nn.modules`). An `__init__` of kellet lists what it offers, or gathers
+what the files of its room define (`functions_of`, `classes_of`). Names that start with an underscore are not
+public, nor is what lies under one: so begin the rooms of packager.
 """
 
 from __future__ import annotations
@@ -36,15 +35,16 @@ def public_modules() -> Iterator[tuple[str, Path]]:
             name = ".".join((package, *parts))
             if any(part.startswith("_") for part in parts):
                 continue
-            is_room = is_init and name.count(".") < 2 + (package == "kellet")  # no folder of a library
-            if is_room or len(parts) == 1 or name.startswith(SPELLINGS):
+            is_room = is_init and name.count(".") < 3
+            is_file = len(parts) == 1
+            if is_room or is_file or name.startswith(SPELLINGS):
                 yield name, path
 
 
 def declared_all(tree: ast.Module, module: str = "") -> list[str] | None:
     """Read `__all__` from a file: names, the lists of other files (`*file.__all__`), and what is gathered."""
     files = _files_imported(tree, module)
-    gathered = _gathered(tree, files)
+    gathered = _gathered(tree, module)
     for node in _statements(tree.body):
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
             assert isinstance(node.value, ast.List)
@@ -62,15 +62,13 @@ def declared_all(tree: ast.Module, module: str = "") -> list[str] | None:
     return None
 
 
-def _gathered(tree: ast.Module, files: dict[str, str]) -> dict[str, list[str]]:
+def _gathered(tree: ast.Module, module: str) -> dict[str, list[str]]:
     """Map the variables that hold what `functions_of` or `classes_of` gathers to the names in it."""
     return {
         ast.unparse(node.targets[0]): [
             name
-            for file in node.value.args
-            for name in _bound(
-                files[ast.unparse(file)], functions=ast.unparse(node.value.func) == "functions_of"
-            )
+            for file in ast.literal_eval(node.value.args[1]).split()
+            for name in _bound(f"{module}.{file}", functions=ast.unparse(node.value.func) == "functions_of")
         ]
         for node in _statements(tree.body)
         if isinstance(node, ast.Assign)
@@ -95,11 +93,17 @@ def _bound(module: str, *, functions: bool) -> list[str]:
 def _files_imported(tree: ast.Module, module: str) -> dict[str, str]:
     """Map the names given by `from . import file` to the files, as `module`, a package, sees them."""
     return {
-        alias.asname or alias.name: f"{module}.{alias.name}"
+        alias.asname or alias.name: f"{_above(module, node)}{alias.name}"
         for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is None
+        if isinstance(node, ast.ImportFrom) and node.level and node.module is None
         for alias in node.names
     }
+
+
+def _above(module: str, node: ast.ImportFrom) -> str:
+    """What a relative import begins with, and a dot, as `module`, a package, sees it."""
+    parts = module.split(".")
+    return ".".join(parts[: len(parts) + 1 - node.level]) + "."
 
 
 def _all_of(module: str) -> list[str]:
@@ -119,7 +123,7 @@ def offered_names(tree: ast.Module, module: str = "") -> tuple[set[str], set[str
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             must.add(node.name)
         elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-            starred = getattr(importlib.import_module(f"{module}.{node.module}"), "__all__", ())
+            starred = getattr(importlib.import_module(f"{_above(module, node)}{node.module}"), "__all__", ())
             must |= set(starred)  # the files whose names are gathered have none
             may |= set(starred)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -173,7 +177,7 @@ def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     unbound = [name for name in names if not hasattr(module, name)]
     assert unbound == [], f"{module_name}.__all__ lists what the module does not have"
     submodules = {n for n in names if isinstance(getattr(module, n), ModuleType)}
-    gathered = {n for found in _gathered(tree, _files_imported(tree, package)).values() for n in found}
+    gathered = {n for found in _gathered(tree, package).values() for n in found}
     strangers = set(names) - must - may - submodules - gathered
     assert strangers == set(), f"{module_name}.__all__ lists what the file does not bind"
 

@@ -15,13 +15,13 @@ from tests.architecture.rooms import ROOT, Import, heights, imports_of, read_imp
 REQUIRED = {"kellet": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
 # Archives are read where neither NumPy nor kellet is installed.
 BARE_ROOMS = {
-    "packager.texts",
-    "packager.arguments",
+    "packager._texts",
+    "packager._arguments",
     "packager.errors",
-    "packager.names",
-    "packager.atomic",
-    "packager.process",
-    "packager.archive",
+    "packager._names",
+    "packager._atomic",
+    "packager._process",
+    "packager._archive",
 }
 # Contract tests are made of these.
 TESTING_ROOMS = {"kellet.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
@@ -61,7 +61,7 @@ def foreign(module: str, imports: list[Import]) -> list[str]:
     return wrong
 
 
-STORED_AS_TEXT = {"packager.pretrained.packaged_pretrained", "packager.pretrained.packaged_diffusion"}
+STORED_AS_TEXT = {"packager._pretrained.packaged_pretrained", "packager._pretrained.packaged_diffusion"}
 
 
 @pytest.fixture(scope="module")
@@ -190,16 +190,16 @@ def test_an_optional_package_at_the_top_is_seen() -> None:
     source = (
         "import torch\ntry:\n    import isal\nexcept ImportError:\n    isal = None\ndef f():\n    import rich"
     )
-    imports = imports_of(source, "packager.codecs.torch", False, KNOWN)
-    assert [line.split(":")[1] for line in foreign("packager.codecs.torch", imports)] == [
+    imports = imports_of(source, "packager._codecs.torch", False, KNOWN)
+    assert [line.split(":")[1] for line in foreign("packager._codecs.torch", imports)] == [
         "1 imports torch at the top"
     ]
 
 
 def test_numpy_in_the_archive_room_is_seen_even_inside_a_function() -> None:
-    imports = imports_of("def f():\n    import numpy", "packager.archive.zip", False, KNOWN)
-    assert foreign("packager.archive.zip", imports) == [
-        "packager.archive.zip:2 imports numpy: this room works without it"
+    imports = imports_of("def f():\n    import numpy", "packager._archive.zip", False, KNOWN)
+    assert foreign("packager._archive.zip", imports) == [
+        "packager._archive.zip:2 imports numpy: this room works without it"
     ]
 
 

@@ -205,3 +205,10 @@ def test_pages_of_decisions_stay_short() -> None:
     }
     assert sum(words.values()) <= 12_000, words
     assert max(words.values()) <= 700, words  # one screen, and what is measured
+
+
+def test_the_formats_can_be_read_in_one_sitting() -> None:
+    words = {
+        path.name: len(path.read_text(encoding="utf-8").split()) for path in (ROOT / "docs/spec").glob("*.md")
+    }
+    assert sum(words.values()) <= 10_000, words

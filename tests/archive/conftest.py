@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     ArchiveWriter,
     EntryPoint,
     Manifest,

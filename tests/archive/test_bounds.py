@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import bounds
+from packager._archive import bounds
 from tests.tables import one_test
 
 SPEC = Path(__file__).resolve().parents[2] / "docs" / "spec"
-ROW = re.compile(r"\| `([A-Z_]+)` \| ([0-9,]+) \| .+ \| ((?:Objects|Migrations), )?([0-9.]+) \|")
-PAGES = {"": "archive-format.md", "Objects, ": "stored-objects.md", "Migrations, ": "migrations.md"}
+ROW = re.compile(r"(?m)^([A-Z_]+) ([0-9,]+): .+ \(((?:Objects|Migrations):)?([0-9.]+)\)$")
+PAGES = {"": "archive-format.md", "Objects:": "stored-objects.md", "Migrations:": "migrations.md"}
 ROWS = ROW.findall((SPEC / "archive-format.md").read_text(encoding="utf-8"))
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveClosedError, ArchiveIOError, byte_sources
-from packager.archive.archive_errors import ArchiveChangedError
-from packager.archive.byte_sources import BoundedFile, MappedFile, Memory, anonymous, open_file, open_source
+from packager._archive import ArchiveClosedError, ArchiveIOError, byte_sources
+from packager._archive.archive_errors import ArchiveChangedError
+from packager._archive.byte_sources import BoundedFile, MappedFile, Memory, anonymous, open_file, open_source
 from packager.errors import ArchiveError
 
 DATA = b"PK\x03\x04" + bytes(range(256)) * 100
@@ -77,7 +77,7 @@ def test_a_file_of_another_size_gives_nothing_more(path: Path, make: Make, size:
     calls = [source.view, source.copy] + ([source.private] if source.steady else [])
     for call in calls:
         with pytest.raises(
-            ArchiveChangedError, match=f"x: found {size} bytes; expected the {len(DATA)} that"
+            ArchiveChangedError, match=f"x: found {size} bytes; expected {len(DATA)}, as when"
         ):
             call(0, 3)
 
@@ -221,7 +221,7 @@ def test_a_file_that_ends_while_it_is_read_gives_nothing_more(
 ) -> None:
     counts = iter([10, 0])
     monkeypatch.setattr(byte_sources, "read_into", lambda target, number, at: next(counts))
-    with pytest.raises(ArchiveChangedError, match=f"x: found 110 bytes; expected the {len(DATA)} that"):
+    with pytest.raises(ArchiveChangedError, match=f"x: found 110 bytes; expected {len(DATA)}, as when"):
         SOURCES[1](path).view(100, 200)
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from packager.archive import sha256
-from packager.archive.digesting import _FEW, _own
+from packager._archive import sha256
+from packager._archive.digesting import _FEW, _own
 from tests import processes
 
 
@@ -23,7 +23,7 @@ def test_the_digest_is_that_of_hashlib(size: int) -> None:
 
 def test_hashlib_waits_until_there_is_much_to_digest() -> None:
     code = (
-        "import sys; from packager.archive.digesting import sha256, _FEW\n"
+        "import sys; from packager._archive.digesting import sha256, _FEW\n"
         "sha256(bytes(_FEW)); assert 'hashlib' not in sys.modules\n"
         "sha256(bytes(_FEW + 1)); assert 'hashlib' in sys.modules\n"
     )

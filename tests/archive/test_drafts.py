@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, ModuleRecord
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest, ModuleRecord
 from packager.errors import ArchiveError
 
 

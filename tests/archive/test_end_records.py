@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from packager.archive import zip_container
-from packager.archive.bounds import MAX_ENTRIES
-from packager.archive.zip_container import (
+from packager._archive import zip_container
+from packager._archive.bounds import MAX_ENTRIES
+from packager._archive.zip_container import (
     ZipDirectory,
     ZipEntry,
     central_directory,
@@ -66,7 +66,7 @@ def test_an_empty_zip_is_read_in_its_one_spelling() -> None:
     for size in range(22):
         with pytest.raises(ArchiveError, match="expected the end record of a ZIP in the last 22 bytes"):
             read(end_records(0, 0, 0)[22 - size :])
-    with pytest.raises(ArchiveError, match="0 records in 0 bytes at byte 0, in a file of 23 bytes; expected"):
+    with pytest.raises(ArchiveError, match="0 entries and 0 bytes of directory at byte 0 of 23; expected"):
         read(b"x" + end_records(0, 0, 0))
 
 
@@ -100,10 +100,10 @@ def test_the_end_record_says_what_lies_before_it(count: int, start: int, size: i
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((4, "<H", 1), "end records in their only legal spelling"),
-        ((6, "<H", 1), "end records in their only legal spelling"),
-        ((8, "<H", 1), "end records in their only legal spelling"),
-        ((20, "<H", 1), "end records in their only legal spelling"),
+        ((4, "<H", 1), "canonical end records right behind"),
+        ((6, "<H", 1), "canonical end records right behind"),
+        ((8, "<H", 1), "canonical end records right behind"),
+        ((20, "<H", 1), "canonical end records right behind"),
         ((0, "<I", 0), "the end record of a ZIP in the last 22 bytes"),
     ],
 )
@@ -121,12 +121,14 @@ def test_records_are_so_many_and_so_long_at_most(monkeypatch: pytest.MonkeyPatch
     assert len(read(data).names) == 2
     monkeypatch.setattr(zip_container, "_LONGEST_RECORD", 47)
     with pytest.raises(
-        ArchiveError, match="found 2 records in 96 bytes; expected at most 2 records, of at most 47"
+        ArchiveError, match="a directory of 2 entries in 96 bytes; expected at most 2 entries, of at most 47"
     ):
         read(data)
     monkeypatch.setattr(zip_container, "_LONGEST_RECORD", 48)
     monkeypatch.setattr(zip_container, "MAX_ENTRIES", 1)
-    with pytest.raises(ArchiveError, match="found 2 records in 96 bytes; expected at most 1 records"):
+    with pytest.raises(
+        ArchiveError, match="found a directory of 2 entries in 96 bytes; expected at most 1 entries"
+    ):
         read(data)
     assert zip_container._LONGEST_END == 98
     assert MAX_ENTRIES == 1 << 20
@@ -138,16 +140,16 @@ def test_records_are_so_many_and_so_long_at_most(monkeypatch: pytest.MonkeyPatch
     [
         (RECORDS[:-1], 2, r"central directory, byte 48: found a record of 48 bytes; expected at most the 47"),
         (RECORDS + b"x", 2, "central directory: found 1 bytes behind the last record; expected none"),
-        (RECORDS, 3, "central directory: found 96 bytes for 3 records; expected 46 and more for each"),
+        (RECORDS, 3, "central directory: found 96 bytes for 3 records; expected at least 46 for each"),
         (
             bytes(92),
             2,
-            "central directory, byte 0: found a record of entry ''; expected it in",
+            "central directory, byte 0: found a record of entry ''; expected the canonical",
         ),
         (
             RECORDS.replace(b"PK\x01\x02", b"PK\x01\x03", 1),
             2,
-            "central directory, byte 0: found a record of entry 'e0'; expected it in its only legal spelling",
+            "central directory, byte 0: found a record of entry 'e0'; expected the canonical record",
         ),
         (
             RECORDS.replace(b"e1", b"\xff1"),
@@ -210,5 +212,5 @@ def test_a_record_has_so_many_bytes_at_most() -> None:
         if length == 1098:
             assert ask(limit, "x") == (1, 0, 1098)
         else:
-            with pytest.raises(ArchiveError, match=r"1 records in 1099 bytes; .* of at most 1098 bytes each"):
+            with pytest.raises(ArchiveError, match=r"1 entries in 1099 bytes; .* of at most 1098 bytes each"):
                 ask(limit, "x")

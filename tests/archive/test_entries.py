@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from packager.archive import EntryRecord, entries
-from packager.archive.entries import (
+from packager._archive import EntryRecord, entries
+from packager._archive.entries import (
     KINDS,
     Listing,
     combined_crc,
@@ -178,8 +178,8 @@ def test_columns_come_back() -> None:
     assert (list(crc), crc.all_have_sha256) == (rows, False)
 
 
-CODES = "a kind or an alignment has a code that the format does not know"
-COLUMNS_SAID = "found something else than the six columns of the format"
+CODES = "a kind or an alignment has an unknown code"
+COLUMNS_SAID = "expected the six columns of the format"
 
 
 @one_test
@@ -191,12 +191,12 @@ COLUMNS_SAID = "found something else than the six columns of the format"
         ([*COLUMNS, b""], COLUMNS_SAID),
         (changed(0, b"a\nb\nc"), COLUMNS_SAID),
         (changed(3, "abc"), COLUMNS_SAID),
-        (changed(0, "a\nb"), "2 names stand beside 3 kinds, 3 alignments and 24 bytes of sizes"),
-        (changed(0, ""), "0 names stand beside 3 kinds"),
-        (changed(1, b"\0\0"), "3 names stand beside 2 kinds, 3 alignments and 24 bytes"),
-        (changed(2, sizes(1, 2)), "3 names stand beside 3 kinds, 3 alignments and 16 bytes"),
-        (changed(2, COLUMNS[2][:-1]), "3 names stand beside 3 kinds, 3 alignments and 23 bytes"),
-        (changed(3, b"\1\1"), "3 names stand beside 3 kinds, 2 alignments and 24 bytes"),
+        (changed(0, "a\nb"), "found 2 names, 3 kinds, 3 alignments and 24 bytes of sizes"),
+        (changed(0, ""), "found 0 names, 3 kinds"),
+        (changed(1, b"\0\0"), "found 3 names, 2 kinds, 3 alignments and 24 bytes"),
+        (changed(2, sizes(1, 2)), "found 3 names, 3 kinds, 3 alignments and 16 bytes"),
+        (changed(2, COLUMNS[2][:-1]), "found 3 names, 3 kinds, 3 alignments and 23 bytes"),
+        (changed(3, b"\1\1"), "found 3 names, 3 kinds, 2 alignments and 24 bytes"),
         (changed(1, bytes([8, 0, len(KINDS)])), CODES),
         (changed(3, b"\x40\1\x02"), CODES),
         (changed(3, b"\x40\1\0"), CODES),
@@ -204,7 +204,7 @@ COLUMNS_SAID = "found something else than the six columns of the format"
         (changed(1, bytes([7, 8, 6])), "not aligned"),
         (
             [*changed(1, bytes([7, 8, 6]))[:3], b"\1\x40\1", *COLUMNS[4:]],
-            "tensors stand behind another entry; expected them first",
+            "an entry of another kind precedes tensors; expected tensors first",
         ),
         (changed(4, COLUMNS[4] + bytes(4)), "16 bytes of CRC; expected 12"),
         (changed(4, COLUMNS[4][:-4]), "8 bytes of CRC; expected 12"),
@@ -224,7 +224,13 @@ def test_the_sha256_of_tensors_are_all_there_or_none() -> None:
     with pytest.raises(ArchiveError, match=r'64 bytes of sha256 do not fit .* and digests="crc"'):
         Listing.load(changed(5, COLUMNS[5][:64]), "crc")
     assert len(Listing.load(changed(5, COLUMNS[5][64:]), "crc")) == 3
-    assert len(Listing.load(COLUMNS, "crc")) == 3
+    with pytest.raises(ArchiveError, match=r'96 bytes of sha256 do not fit .* and digests="crc"'):
+        Listing.load(COLUMNS, "crc")
+
+
+def test_what_is_aligned_without_sha256_is_tensors() -> None:
+    with pytest.raises(ArchiveError, match="an aligned entry is not of kind tensors"):
+        Listing.load(Listing.of([record(b"a", "source", 64)]).dump(), "crc")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -263,10 +269,12 @@ def test_what_differs_from_the_list_is_said(found: dict[str, int], said: str) ->
 
 def test_each_entry_has_its_own_digests_among_those_of_all() -> None:
     contents = [bytes([n]) * size for n, size in enumerate((0, 1, CHUNK, CHUNK + 1, 2 * CHUNK, 0, 5))]
-    for digests, aligned in itertools.product(("sha256", "crc"), (64, 1)):
+    for digests, tensors in itertools.product(("sha256", "crc"), range(len(contents) + 1)):
+        if digests == "crc" and not tensors:
+            continue  # refused, as there is nothing to leave out
         rows = []
         for n, data in enumerate(contents):
-            row = record(data, "resource", aligned if n % 2 else 1, f"{n}")
+            row = record(data, *(("tensors", 64) if n < tensors else ("resource", 1)), f"{n}")
             bare = digests == "crc" and row.align == 64
             rows.append(
                 EntryRecord(row.name, row.kind, row.size, row.align, row.crcs, b"" if bare else row.sha256s)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     ArchiveClosedError,
     ArchiveReader,
     ArchiveWriter,
@@ -69,8 +69,8 @@ def test_views_of_a_folder_outlive_the_reader(folder: Path) -> None:
         ),
         (lambda folder: (folder / ".data/manifest.msgpack").unlink(), r"no \.data/manifest.msgpack"),
         (lambda folder: (folder / ".data/manifest.sha256").unlink(), r"no \.data/manifest.sha256"),
-        (lambda folder: (folder / ".data/manifest.sha256").write_text("0" * 64), "does not say"),
-        (lambda folder: (folder / ".data/manifest.msgpack").write_bytes(b"\x80"), "does not say"),
+        (lambda folder: (folder / ".data/manifest.sha256").write_text("0" * 64), "the sha256 of"),
+        (lambda folder: (folder / ".data/manifest.msgpack").write_bytes(b"\x80"), "the sha256 of"),
         (
             lambda folder: (folder / "link").symlink_to("net/notes.txt"),
             "entry 'link': found a link or special file",
@@ -110,7 +110,7 @@ def test_changed_bytes_are_found_when_they_are_used(folder: Path) -> None:
 def test_file_that_changes_its_size_or_kind_after_opening_is_refused(folder: Path) -> None:
     with ArchiveReader(folder) as reader:
         (folder / "net/__init__.py").write_bytes(b"answer = 42\n ")
-        with pytest.raises(ArchiveError, match=r"found 13 bytes; expected the 12 that were there before"):
+        with pytest.raises(ArchiveError, match=r"found 13 bytes; expected 12, as when it was opened"):
             reader.read("net/__init__.py")
         (folder / "net/__init__.py").unlink()
         (folder / "net/__init__.py").symlink_to("/etc/passwd")
@@ -170,7 +170,7 @@ def test_no_descriptor_is_kept_for_the_folders_on_the_way_to_a_file(tmp_path: Pa
 )
 def test_folders_are_looked_through_so_deep_and_no_deeper(folder: Path, path: str, refused: bool) -> None:
     (folder / path).mkdir(parents=True)
-    said = "found a path without end; expected at most 32 parts and 1024 bytes"
+    said = "found a path that is too long; expected at most 32 parts and 1024 bytes"
     with pytest.raises(ArchiveError, match=said) if refused else contextlib.nullcontext():
         ArchiveReader(folder).close()
 
@@ -199,7 +199,7 @@ def test_a_file_of_another_size_is_closed_again(folder: Path) -> None:
         gc.collect()  # what earlier tests have left in cycles
         before = open_descriptors()
         for _ in range(3):
-            with pytest.raises(ArchiveError, match="found 10 bytes; expected the 12 that were there before"):
+            with pytest.raises(ArchiveError, match="found 10 bytes; expected 12, as when it was opened"):
                 reader.read("net/__init__.py")
         assert open_descriptors() == before
         assert reader.size == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) + 2
@@ -209,7 +209,7 @@ def test_a_manifest_that_became_a_link_is_another(folder: Path) -> None:
     with ArchiveReader(folder) as reader:
         (folder / ".data/manifest.msgpack").unlink()
         (folder / ".data/manifest.msgpack").symlink_to("gone")
-        with pytest.raises(ArchiveError, match=r"its manifest is another: .*cannot be opened"):
+        with pytest.raises(ArchiveError, match=r"its manifest was replaced: .*cannot be opened"):
             reader.read("net/__init__.py")
         (folder / ".data/manifest.msgpack").unlink()
         with pytest.raises(ArchiveError, match=r"manifest\.msgpack cannot be found any more"):

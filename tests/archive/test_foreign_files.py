@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from packager import ArchiveError, PackageImporter, verify
-from packager.archive import ArchiveWriter, Manifest
-from packager.cli import main
-from packager.weights import write_checkpoint
+from packager._archive import ArchiveWriter, Manifest
+from packager._cli import main
+from packager._weights import write_checkpoint
 
 
 def zipped(*names: str) -> bytes:
@@ -62,23 +62,26 @@ def test_a_file_of_another_kind_is_named_with_the_command_that_reads_it(
         call(path)
     message = str(caught.value)
     assert message.startswith(f"{str(path)!r} is {kind.strip()}, not an archive of packager; ")
-    command = f"packager convert '{path}' new.kellet"
+    command = f"kellet convert '{path}' new.kellet"
     assert (command in message) == any(name in kind for name in CONVERTED)
 
 
 def test_folders_and_indices_of_weights_are_named_too(tmp_path: Path) -> None:
-    arrays, shards = tmp_path / "arrays", tmp_path / "shards"
+    arrays, shards, saved = tmp_path / "arrays", tmp_path / "shards", tmp_path / "saved"
     arrays.mkdir()
     shards.mkdir()
+    saved.mkdir()
+    (saved / ".metadata").write_bytes(b"")
     np.save(arrays / "w.npy", np.ones(2))
     index = shards / "model.safetensors.index.json"
     index.write_text('{"weight_map": {}}')
     for path, kind in (
         (arrays, "a folder of .npy files"),
         (shards, "a sharded checkpoint"),
+        (saved, "a folder of torch.distributed.checkpoint"),
         (index, "the index of a sharded checkpoint"),
     ):
-        with pytest.raises(ArchiveError, match=f"is {kind}, not an archive of packager; `packager convert"):
+        with pytest.raises(ArchiveError, match=f"is {kind}, not an archive of packager; `kellet convert"):
             PackageImporter(path)
 
 
@@ -88,7 +91,7 @@ def test_the_command_that_is_named_does_read_the_file(
     monkeypatch.chdir(tmp_path)
     write_checkpoint("w.safetensors", {"w": np.arange(3.0)})
     assert main(["verify", "w.safetensors"]) == 3
-    assert "`packager convert w.safetensors new.kellet` reads it" in capsys.readouterr().err
+    assert "`kellet convert w.safetensors new.kellet` reads it" in capsys.readouterr().err
     assert main(["convert", "w.safetensors", "new.kellet"]) == 0
     with PackageImporter("new.kellet") as importer:
         assert importer.load_state_dict("model", "weights")["w"].tolist() == [0, 1, 2]

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import io
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from packager.archive import ArchiveReader, TensorReader, verify
+from fixtures.golden import released
+from packager._archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    TensorReader,
+    TensorSpec,
+    add_tensors,
+    verify,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = sorted((ROOT / "tests" / "golden").glob("archive-*.kellet"))
+GOLDEN = released.archives("archive")
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +38,38 @@ def script() -> ModuleType:
     return module
 
 
-def test_there_is_an_archive_of_every_format() -> None:
-    assert [path.name for path in GOLDEN] == ["archive-1.kellet"]
+def test_every_golden_archive_is_there_as_it_was_released() -> None:
+    assert [*released.problems()] == []
+    assert {line.split("  ")[1] for line in released.lines()} >= {
+        "archive-0.1.0.kellet",
+        "model-0.1.0.kellet",
+    }
+
+
+def test_a_golden_archive_that_is_gone_moved_or_new_is_told(tmp_path: Path) -> None:
+    for name in ("archive-0.9.0", "archive-0.10.0", "model-0.9.0"):
+        (tmp_path / f"{name}.kellet").write_bytes(b"x")
+    digest = hashlib.sha256(b"x").hexdigest()
+    sums = (
+        f"{digest}  archive-0.9.0.kellet\n{digest[::-1]}  model-0.9.0.kellet\n{digest}  model-0.8.0.kellet\n"
+    )
+    (tmp_path / "SHA256SUMS").write_text(sums, encoding="utf-8")
+    assert [one.partition(":")[0] for one in released.problems(tmp_path)] == [
+        "tests/golden/archive-0.10.0.kellet has no digest",
+        "tests/golden/model-0.8.0.kellet is gone",
+        "tests/golden/model-0.9.0.kellet has other bytes than SHA256SUMS says",
+    ]
+    assert [path.stem for path in released.archives("archive", tmp_path)] == [
+        "archive-0.9.0",
+        "archive-0.10.0",
+    ]
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_golden_archive_reads_as_it_was_written(path: Path, script: ModuleType) -> None:
     with ArchiveReader(path) as reader:
         assert verify(reader).problems == ()
-        assert reader.identity == "e3e8dd23dfde9c2c65a44993a194d7fa493d30d9fbb7961402ebd690a1f55397"
+        assert reader.identity == "bbb5a4992c65a71ee0fe37e067bfc4e665b01733bf23e49366dd3c2c0ffe3630"
         assert reader.manifest.modules == script.MANIFEST.modules
         assert reader.manifest.environment == script.MANIFEST.environment
         assert {name: reader.read(name) for name in script.ENTRIES} == {
@@ -53,3 +87,18 @@ def test_todays_writer_writes_todays_golden_archive(script: ModuleType) -> None:
     file = io.BytesIO()
     script.write(file)
     assert file.getvalue() == GOLDEN[-1].read_bytes()
+
+
+def test_the_example_of_the_format_is_what_is_written() -> None:
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        add_tensors(writer, "m", [TensorSpec("a", "U8", (2,), (1,), 0, 0)], [b"hi"])
+        identity = writer.seal(Manifest())
+    found = file.getvalue()
+    page = (ROOT / "docs" / "spec" / "archive-format.md").read_text(encoding="utf-8").partition("## 14")[2]
+    assert f"{len(found)} bytes" in page
+    assert f"`{identity}`" in page
+    parts = re.findall(r"(?m)^([0-9a-f]{3}) .+\n((?:    [0-9a-f]+\n)+)", page)
+    assert len(parts) == 8
+    for place, digits in parts:
+        assert found[int(place, 16) :].startswith(bytes.fromhex(digits)), place

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     CheckRecord,
@@ -27,8 +27,8 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.manifest import dump_manifest, load_manifest
-from packager.archive.manifest_records import TABLES
+from packager._archive.manifest import dump_manifest, load_manifest
+from packager._archive.manifest_records import TABLES
 from packager.errors import ArchiveError
 from tests.tables import one_test
 
@@ -115,11 +115,20 @@ def test_mocks_are_the_modules_that_were_mocked() -> None:
         ({"externs": (ExternRecord("a", "stdlib", optional=1),)}, "true or false"),
         (
             {"checks": (CheckRecord("a", "\ud800", "b", "c"),)},
-            r"text '\\ud800' cannot be stored: half of a surrogate",
+            r"text '\\ud800' cannot be stored: it has an unpaired surrogate",
         ),
         ({"objects": (ObjectRecord("a", "b", None),)}, "manifest, objects, entry of row 0: found None"),
         ({"state_dicts": (StateDictRecord("a", "b", "c", versions=(("", 1, 2),)),)}, "expected a list of 2"),
         ({"state_dicts": (StateDictRecord("a", "b", "c", versions=(("",),)),)}, "expected a list of 2"),
+        (
+            {"state_dicts": (StateDictRecord("a", "b", "c", versions=(("", 1), ("", 2))),)},
+            "expected none twice",
+        ),
+        ({"objects": (ObjectRecord("a", "b", "c", codecs=(("x", 1), ("x", 2))),)}, "none twice"),
+        (
+            {"objects": (ObjectRecord("a", "b", "c", types=(TypeUse("a:b", "call"),) * 2),)},
+            "expected none twice",
+        ),
     ],
 )
 def test_what_a_reader_would_refuse_is_not_written(change: dict[str, Any], message: str) -> None:
@@ -146,7 +155,7 @@ def with_facts(change: Any) -> bytes:
         (lambda top, facts: top.update(extra=1), "missing keys: extra"),
         (lambda top, facts: top.update(digests="md5"), "found digests 'md5'"),
         (lambda top, facts: top.update(facts="text"), "facts as bytes"),
-        (lambda top, facts: facts.update(environment=[]), "something else than a map"),
+        (lambda top, facts: facts.update(environment=[]), "found no map"),
         (lambda top, facts: facts["modules"].pop(), "a list of 7 columns"),
         (lambda top, facts: facts["modules"][0].pop(), "columns of one length"),
         (lambda top, facts: facts["modules"][0].reverse(), "rising keys"),
@@ -157,9 +166,9 @@ def with_facts(change: Any) -> bytes:
         (lambda top, facts: top["entries"].pop(), "six columns"),
         (lambda top, facts: top["entries"].__setitem__(0, "a"), "1 names"),
         (lambda top, facts: top["entries"].__setitem__(0, "a\nb\nc"), "3 names"),
-        (lambda top, facts: top["entries"].__setitem__(1, b"\x07\x63"), "a code that the format"),
+        (lambda top, facts: top["entries"].__setitem__(1, b"\x07\x63"), "an unknown code"),
         (lambda top, facts: top["entries"].__setitem__(3, b"\x01\x01"), "not aligned"),
-        (lambda top, facts: top["entries"].__setitem__(3, b"\x02\x40"), "a code that the format"),
+        (lambda top, facts: top["entries"].__setitem__(3, b"\x02\x40"), "an unknown code"),
         (lambda top, facts: top["entries"].__setitem__(4, b"12"), "2 bytes of CRC; expected 4"),
         (lambda top, facts: top["entries"].__setitem__(5, b"12"), "2 bytes of sha256"),
         (lambda top, facts: top["entries"].__setitem__(2, b"\xff" * 16), "bytes of CRC; expected"),
@@ -204,6 +213,18 @@ def test_digests_of_an_entry_follow_from_its_chunks(size: int) -> None:
     assert entry.sha256 == hashlib.sha256(whole).hexdigest()
     assert reader.read("x") == content
     assert dataclasses.replace(reader.entry("y"), name="x") == entry
+
+
+def test_crc_mode_without_tensors_has_one_spelling() -> None:
+    file = io.BytesIO()
+    with ArchiveWriter(file, digests="crc") as writer:
+        writer.add("code.py", b"pass", kind="source")
+        writer.seal(Manifest())
+    with ArchiveReader(file) as reader:
+        assert reader.digests == reader.manifest.digests == "sha256"
+    top = unpack(dump_manifest(Manifest()), what="manifest")
+    with pytest.raises(ArchiveError, match='digests="crc" without tensors; expected digests'):
+        load_manifest(pack({**top, "digests": "crc"}))
 
 
 def test_crc_mode_leaves_the_sha256_of_aligned_entries_out() -> None:

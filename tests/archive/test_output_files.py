@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, output_files
-from packager.archive.archive_body import PendingEntry, _chunks_of
-from packager.archive.entries import crcs_of, flat_view, sha256s_of
-from packager.archive.output_files import FileTarget, OutputFile
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest, output_files
+from packager._archive.archive_body import PendingEntry, _chunks_of
+from packager._archive.entries import crcs_of, flat_view, sha256s_of
+from packager._archive.output_files import FileTarget, OutputFile
 
 CHUNK = 1 << 20
 
@@ -66,7 +66,7 @@ def test_a_stream_is_never_held_in_memory(
 ) -> None:
     """No chunk more is asked for than threads write one."""
     file, content, _ = written
-    monkeypatch.setattr(output_files, "thread_count", lambda: threads)
+    monkeypatch.setattr(output_files, "writer_count", lambda: threads)
     given, done = [0], [0]
 
     def stream() -> Iterator[list[bytes]]:

@@ -15,7 +15,7 @@ from tests import processes
 
 SAVE_ONE = """
 import sys
-from packager.archive import ArchiveWriter, Manifest, ModuleRecord, TensorSpec, add_tensors
+from packager._archive import ArchiveWriter, Manifest, ModuleRecord, TensorSpec, add_tensors
 
 names = ["net/b.py", "net/a.py", "net/c/__init__.py", "Readme"]
 if sys.argv[2] == "reversed":
@@ -59,9 +59,9 @@ def test_the_same_is_written_with_isal_and_without(tmp_path: Path) -> None:
 
 AUDITED = """
 import json, sys
-from packager.archive import ArchiveReader, TensorReader, verify
-import msgpack, hashlib, unicodedata, packager.archive.verifying, concurrent.futures.thread
-import packager.archive.folder_container, packager.names
+from packager._archive import ArchiveReader, TensorReader, verify
+import msgpack, hashlib, unicodedata, packager._archive.verifying, concurrent.futures.thread
+import packager._archive.folder_container, packager._names
 
 events = []
 sys.addaudithook(lambda name, arguments: events.append(name))
@@ -116,7 +116,7 @@ def test_reader_needs_neither_numpy_nor_kellet(small_path: Path) -> None:
     code = (
         "import sys\n"
         "for name in ('numpy', 'kellet', 'importlib_metadata', 'isal'): sys.modules[name] = None\n"
-        "from packager.archive import ArchiveReader, verify\n"
+        "from packager._archive import ArchiveReader, verify\n"
         "assert verify(ArchiveReader(sys.argv[1])).ok\n"
     )
     processes.run([sys.executable, "-c", code, str(small_path)], cold=True, check=True)
@@ -125,7 +125,7 @@ def test_reader_needs_neither_numpy_nor_kellet(small_path: Path) -> None:
 def test_identity_is_the_sha256_of_the_manifest(
     small: bytes, save_small: Callable[..., str], tmp_path: Path
 ) -> None:
-    from packager.archive import ArchiveReader
+    from packager._archive import ArchiveReader
 
     identity = save_small(tmp_path / "x.kellet")
     with ArchiveReader(small) as reader:

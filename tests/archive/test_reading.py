@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     ArchiveClosedError,
     ArchiveIOError,
     ArchiveReader,
@@ -25,7 +25,7 @@ from packager.archive import (
     MissingEntryError,
     verify,
 )
-from packager.archive.entries import ALIGNMENT
+from packager._archive.entries import ALIGNMENT
 from packager.errors import ArchiveError, IntegrityError
 from tests import processes
 
@@ -92,13 +92,14 @@ def test_open_files_are_read_from_their_start_and_left_where_they_stand(
     assert reader.read("big") == BIG
 
 
-def test_unusual_file_objects_are_copied(big_path: Path) -> None:
+def test_unusual_file_objects_are_read_as_their_bytes_are_used(big_path: Path) -> None:
     file = Unusual(big_path.read_bytes())
     file.seek(7)
     reader = ArchiveReader(file)  # type: ignore[arg-type]  # any binary file object
     assert file.tell() == 7
-    file.file.close()
     assert reader.read("big") == BIG
+    file.file.close()
+    assert reader.view("big") == BIG
 
 
 def test_pipes_are_copied_first(big_path: Path, tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_something_else_is_refused(content: bytes, tmp_path: Path) -> None:
 def test_archive_packed_anew_by_another_tool_says_what_to_do(small_path: Path, tmp_path: Path) -> None:
     processes.run(["unzip", "-q", str(small_path), "-d", str(tmp_path / "x")], check=True)
     processes.run(["jar", "cf0M", str(tmp_path / "y.kellet"), "-C", str(tmp_path / "x"), "."], check=True)
-    with pytest.raises(ArchiveError, match="only legal spelling"):
+    with pytest.raises(ArchiveError, match="canonical"):
         ArchiveReader(tmp_path / "y.kellet")
 
 
@@ -213,7 +214,7 @@ def test_local_header_is_read_when_its_entry_is(small_path: Path) -> None:
     with ArchiveReader(small_path, digests="none") as reader:
         assert reader.read("net/weights")
         with pytest.raises(
-            ArchiveError, match=r"entry 'net/__init__.py', byte \d+: found a local header that differs"
+            ArchiveError, match=r"entry 'net/__init__.py', byte \d+: found another local header"
         ):
             reader.read("net/__init__.py")
 
@@ -221,9 +222,7 @@ def test_local_header_is_read_when_its_entry_is(small_path: Path) -> None:
 def test_bounded_reader_reports_a_file_that_was_cut_short(big_path: Path) -> None:
     with ArchiveReader(big_path, mmap=False) as reader:
         os.truncate(big_path, CHUNK)
-        with pytest.raises(
-            ArchiveError, match=rf"found {CHUNK} bytes; expected the {len(BIG)}|there when it was opened"
-        ):
+        with pytest.raises(ArchiveError, match=rf"found {CHUNK} bytes; expected \d+, as when it was opened"):
             reader.read("big")
 
 
@@ -232,7 +231,7 @@ def test_mapped_reader_checks_the_size_before_each_view(big_path: Path) -> None:
         assert reader.view("big", 0, 10) == BIG[:10]
         os.truncate(big_path, CHUNK)
         for start in (0, 2 * CHUNK):
-            with pytest.raises(ArchiveError, match="that were there when it was opened"):
+            with pytest.raises(ArchiveError, match="as when it was opened"):
                 reader.view("big", start)
 
 
@@ -325,7 +324,7 @@ def test_missing_entry_is_a_key_error_that_reads_well(small: bytes) -> None:
     for call in (reader.read, reader.entry, reader.view, reader.private, reader.check):
         with pytest.raises(MissingEntryError) as missing:
             call("nope")
-        assert str(missing.value) == "the archive has no entry 'nope'; it has 4, see names()"
+        assert str(missing.value) == "the archive has no entry 'nope'; names() lists its 4"
     assert "nope" not in reader
     assert "net/weights" in reader
     with pytest.raises(KeyError):
@@ -382,7 +381,7 @@ def test_empty_entries_have_views(tmp_path: Path) -> None:
 def test_archive_is_read_while_descriptors_run_out(big_path: Path) -> None:
     code = (
         "import os, resource, sys\n"
-        "from packager.archive import ArchiveReader, TensorReader\n"
+        "from packager._archive import ArchiveReader, TensorReader\n"
         "reader = ArchiveReader(sys.argv[1])\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
         "assert len(reader.read('big')) > 3_000_000\n"
@@ -403,7 +402,7 @@ def test_map_that_is_refused_is_read_with_bounds_instead(
     def refuse(*arguments: object, **options: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr("packager.archive.byte_sources.mmap.mmap", refuse)
+    monkeypatch.setattr("packager._archive.byte_sources.mmap.mmap", refuse)
     with ArchiveReader(big_path) as reader:
         assert reader.read("big") == BIG
 
@@ -413,7 +412,7 @@ def test_map_that_is_refused_is_read_with_bounds_instead(
 def test_many_chunks_are_checked_on_several_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: str, threads: int
 ) -> None:
-    monkeypatch.setattr("packager.archive.entries.thread_count", lambda: threads)
+    monkeypatch.setattr("packager._archive.entries.thread_count", lambda: threads)
     path = tmp_path / "x.kellet"
     with ArchiveWriter(path, fsync=False) as writer:
         writer.add("x", bytes(33 * CHUNK + 5), kind="resource")
@@ -442,9 +441,9 @@ def test_error_on_another_thread_comes_out(tmp_path: Path, monkeypatch: pytest.M
     def fail(data: memoryview) -> int:
         raise MemoryError
 
-    monkeypatch.setattr("packager.archive.entries.thread_count", lambda: 2)
+    monkeypatch.setattr("packager._archive.entries.thread_count", lambda: 2)
     with ArchiveReader(path) as reader:
-        monkeypatch.setattr("packager.archive.entries.crc32", fail)
+        monkeypatch.setattr("packager._archive.entries.crc32", fail)
         with pytest.raises(MemoryError):
             reader.view("x")
 
@@ -470,7 +469,7 @@ def test_file_that_ends_while_it_is_read_is_an_archive_error(
     with ArchiveReader(big_path, mmap=False) as reader:
         monkeypatch.setattr(os, "preadv", lambda *arguments: 0)
         monkeypatch.setattr(os, "pread", lambda *arguments: b"")
-        with pytest.raises(ArchiveError, match="that were there when it was opened"):
+        with pytest.raises(ArchiveError, match="as when it was opened"):
             reader.read("big")
 
 

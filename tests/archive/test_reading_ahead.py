@@ -1,6 +1,5 @@
 """Reading ahead: blocks in order, some way before the last use; what is used is checked as without it."""
 
-import os
 import threading
 from pathlib import Path
 
@@ -8,8 +7,8 @@ import numpy as np
 import pytest
 
 from packager import ArgumentError, IntegrityError, PackageExporter, PackageImporter
-from packager.archive import ArchiveReader, byte_sources
-from packager.archive.reading_ahead import AHEAD, BLOCK, ReadAhead
+from packager._archive import ArchiveReader, byte_sources
+from packager._archive.reading_ahead import AHEAD, BLOCK, ReadAhead
 
 MIB = 1 << 20
 Blocks = list[tuple[int, int]]
@@ -48,6 +47,16 @@ def test_a_use_elsewhere_begins_anew_there(place: int) -> None:
     ahead.wait()
     assert blocks[0][0] == place
     assert blocks[-1][1] == place + 1 + AHEAD
+
+
+def test_a_use_near_the_end_starts_no_thread_once_all_is_read() -> None:
+    ahead, blocks = recording(AHEAD)
+    ahead.use(0, 1)
+    ahead.wait()
+    threads = [ahead._thread]
+    ahead.use(AHEAD - 2, AHEAD - 1)
+    assert [ahead._thread] == threads
+    assert blocks[-1][1] == AHEAD
 
 
 def test_what_is_stopped_reads_no_further_block() -> None:
@@ -101,31 +110,16 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-WITH_ADVICE = [pytest.param(True, marks=pytest.mark.unix)] if hasattr(os, "posix_fadvise") else []
-
-
-@pytest.mark.parametrize("advice", [False, *WITH_ADVICE])
-def test_tensors_are_read_ahead_of_their_use_with_advice_and_without(
-    archive: Path, advice: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tensors_are_read_ahead_of_their_use(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: Blocks = []
-    if advice:
+    real = byte_sources.read_into
 
-        def advise(number: int, start: int, size: int, what: int) -> None:
-            if what == os.POSIX_FADV_WILLNEED:
-                read.append((start, start + size))
+    def read_into(target: memoryview, number: int, at: int) -> int:
+        done = real(target, number, at)
+        read.append((at, at + done))
+        return done
 
-        monkeypatch.setattr(os, "posix_fadvise", advise)
-    else:
-        monkeypatch.delattr(os, "posix_fadvise", raising=False)
-        real = byte_sources.read_into
-
-        def read_into(target: memoryview, number: int, at: int) -> int:
-            done = real(target, number, at)
-            read.append((at, at + done))
-            return done
-
-        monkeypatch.setattr(byte_sources, "read_into", read_into)
+    monkeypatch.setattr(byte_sources, "read_into", read_into)
     with PackageImporter(archive, mmap="prefetch") as importer:
         loaded = importer.load_state_dict("net", "weights")
         read.clear()

@@ -15,7 +15,7 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from packager.archive import (
+from packager._archive import (
     ArchiveWriter,
     Manifest,
     TensorSpec,
@@ -23,11 +23,11 @@ from packager.archive import (
     bounds,
     safetensors_header,
 )
-from packager.archive.safetensors import spell_header
-from packager.archive.safetensors_header import HeaderTensor, parse_header
-from packager.archive.tensor_index import tensor_bytes
+from packager._archive.safetensors import spell_header
+from packager._archive.safetensors_header import HeaderTensor, parse_header
+from packager._archive.tensor_index import tensor_bytes
+from packager._tensors import DTYPE_BITS
 from packager.errors import ArchiveError
-from packager.tensors import DTYPE_BITS
 from tests.tables import one_test
 
 ENTRY = b'"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
@@ -102,25 +102,25 @@ def test_every_dtype_is_one_of_the_library(dtype: str) -> None:
         (file_of(b'{"\xff": 1}'), "JSON"),
         (file_of(b"{} {}"), "JSON"),
         (file_of(b"{}", b"x"), "1 bytes of data"),
-        (file_of(b'{"a":1,"a":2}'), "the key 'a' stands in it twice"),
+        (file_of(b'{"a":1,"a":2}'), "the key 'a' twice"),
         (
             file_of(b"{" + ENTRY + b"," + ENTRY + b"}"),
-            "found what is not such JSON (the key 'a' stands in it twice)",
+            "found invalid JSON (the key 'a' twice)",
         ),
         (
             file_of(b'{"__metadata__":{"b":"","b":""}}'),
-            "found what is not such JSON (the key 'b' stands",
+            "found invalid JSON (the key 'b' twice",
         ),
-        (file_of(b'{"__metadata__":{},"__metadata__":{}}'), "the key '__metadata__' stands in it twice"),
+        (file_of(b'{"__metadata__":{},"__metadata__":{}}'), "the key '__metadata__' twice"),
         (file_of(b'{"a":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}', b"x"), "twice"),
         (file_of(b'{"a":' + b"[" * 100_000), "(values nested deeper than 64 levels)"),
-        (file_of(b'{"a":' * 50_000), "(values nested deeper than 64 levels)"),
-        (file_of(b'{"a"'), "byte 12: found what is not such JSON (Expecting ':' delimiter)"),
-        (file_of(b"{" + ENTRY + b",}"), "byte 61: found what is not such JSON ("),
-        (file_of(b"{" + ENTRY + b"} x"), "byte 62: found what is not such JSON (Extra data)"),
-        (file_of(b'{"a\tb":1}'), "byte 11: found what is not such JSON (Invalid control character at)"),
-        (file_of(b'{"\\x":1}'), "byte 10: found what is not such JSON (Invalid "),
-        (file_of(b'{"\\ud83d":1}'), "half of a surrogate pair"),
+        (file_of(b'{"a":' * 500_000), "(values nested deeper than 64 levels)"),
+        (file_of(b'{"a"'), "byte 12: found invalid JSON (Expecting ':' delimiter)"),
+        (file_of(b"{" + ENTRY + b",}"), ": found invalid JSON ("),
+        (file_of(b"{" + ENTRY + b"} x"), "byte 62: found invalid JSON (Extra data)"),
+        (file_of(b'{"a\tb":1}'), "byte 11: found invalid JSON (Invalid control character at)"),
+        (file_of(b'{"\\x":1}'), "byte 10: found invalid JSON (Invalid "),
+        (file_of(b'{"\\ud83d":1}'), "unpaired surrogate"),
         (file_of({"a": 1}), "other fields"),
         (file_of({"a": {"dtype": "U8", "shape": [2]}}), "other fields"),
         (file_of(one(more=1), b"xy"), "other fields"),
@@ -129,29 +129,29 @@ def test_every_dtype_is_one_of_the_library(dtype: str) -> None:
         (file_of(one(["U8"]), b"xy"), "the dtype"),
         (file_of(one("u8"), b"xy"), "the dtype 'u8'"),
         (file_of(one(shape=[3]), b"xy"), "2 bytes; expected 3 by dtype and shape"),
-        (file_of(one(shape=[-2]), b"xy"), "no size"),
-        (file_of(one(shape=[2.0]), b"xy"), "no size"),
-        (file_of(one(shape=[True, 2]), b"xy"), "another form"),
-        (file_of(one(shape=["2"]), b"xy"), "another form"),
-        (file_of(one(shape=2), b"xy"), "another form"),
-        (file_of(one(shape=[1] * 256 + [2]), b"xy"), "another form"),
-        (file_of(one(offsets=[0, 2, 2]), b"xy"), "another form"),
+        (file_of(one(shape=[-2]), b"xy"), "as a size"),
+        (file_of(one(shape=[2.0]), b"xy"), "as a size"),
+        (file_of(one(shape=[True, 2]), b"xy"), "invalid shape"),
+        (file_of(one(shape=["2"]), b"xy"), "invalid shape"),
+        (file_of(one(shape=2), b"xy"), "invalid shape"),
+        (file_of(one(shape=[1] * 256 + [2]), b"xy"), "invalid shape"),
+        (file_of(one(offsets=[0, 2, 2]), b"xy"), "invalid shape"),
         (file_of(one(offsets=[2, 0]), b"xy"), "by dtype and shape"),
-        (file_of(one(offsets=[1, 3]), b"xyz"), "its data at byte 1; expected it at byte 0"),
+        (file_of(one(offsets=[1, 3]), b"xyz"), "its data at byte 1; expected byte 0"),
         (file_of(one(shape=[2**62, 4]), b"xy"), "by dtype and shape"),
-        (file_of(one(shape=[10**30]), b"xy"), "no size"),
-        (file_of(one(shape=[float("nan")]), b"xy"), "no size"),
-        (file_of(one(shape=[float("inf")]), b"xy"), "no size"),
+        (file_of(one(shape=[10**30]), b"xy"), "as a size"),
+        (file_of(one(shape=[float("nan")]), b"xy"), "as a size"),
+        (file_of(one(shape=[float("inf")]), b"xy"), "as a size"),
         (file_of(one("F4", [3], [0, 2]), b"xy"), "whole bytes"),
-        (file_of({**one(), "b": one()["a"]}, b"xy"), "expected it at byte 2"),
-        (file_of({**one(), "b": {**one()["a"], "data_offsets": [1, 3]}}, b"xyz"), "expected it at byte 2"),
-        (file_of({**one(), "b": {**one()["a"], "data_offsets": [3, 5]}}, b"vwxyz"), "expected it at byte 2"),
+        (file_of({**one(), "b": one()["a"]}, b"xy"), "expected byte 2"),
+        (file_of({**one(), "b": {**one()["a"], "data_offsets": [1, 3]}}, b"xyz"), "expected byte 2"),
+        (file_of({**one(), "b": {**one()["a"], "data_offsets": [3, 5]}}, b"vwxyz"), "expected byte 2"),
         (file_of(one(), b"x"), "1 bytes of data; expected the 2"),
         (file_of(one(), b"xyz"), "3 bytes of data; expected the 2"),
         (file_of({"__metadata__": {"a": 1}}), "strings"),
         (file_of({"__metadata__": []}), "strings"),
         (file_of({"__metadata__": None}), "strings"),
-        (file_of(b'{"a":{"dtype":"\\ud800","shape":[],"data_offsets":[0,1]}}', b"x"), "half of a surrogate"),
+        (file_of(b'{"a":{"dtype":"\\ud800","shape":[],"data_offsets":[0,1]}}', b"x"), "unpaired surrogate"),
     ],
 )
 def test_other_headers_are_refused(file: bytes, message: str) -> None:
@@ -275,7 +275,7 @@ def test_sizes_of_all_shapes_are_bounded_by_the_header(monkeypatch: pytest.Monke
     monkeypatch.setattr(bounds, "FREE_SIZES", 3 * 16 - length // 8)
     parse_header(file, len(file), what="x")
     monkeypatch.setattr(bounds, "FREE_SIZES", 3 * 16 - length // 8 - 1)
-    found = f"x, tensor '2': found more than {3 * 16 - 1} sizes in the shapes up to it; expected at most"
+    found = f"x, tensor '2': found more than {3 * 16 - 1} sizes in the shapes so far; expected at most"
     with pytest.raises(ArchiveError, match=found):
         parse_header(file, len(file), what="x")
 
@@ -338,13 +338,13 @@ def test_a_size_is_a_number_without_sign_point_and_exponent(number: str) -> None
     ):
         file = file_of(row.encode())
         with pytest.raises(
-            ArchiveError, match=rf"found {re.escape(number.replace('1e3', '1000.0'))} is no size"
+            ArchiveError, match=rf"found {re.escape(number.replace('1e3', '1000.0'))} as a size"
         ):
             parse_header(file, len(file), what="x")
 
 
 def test_as_many_tensors_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.archive.tensor_index.MAX_TENSORS", 2)
+    monkeypatch.setattr("packager._archive.tensor_index.MAX_TENSORS", 2)
     specs = [TensorSpec(key, "U8", (1,), (1,), 0, number) for number, key in enumerate("abc")]
     with ArchiveWriter(io.BytesIO()) as writer:
         add_tensors(writer, "two", specs[:2], [b"1", b"2"])
@@ -361,15 +361,15 @@ def test_as_many_tensors_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch
             b'"dtype":"U8","shape":[]',
             "x, tensor 'a': found other fields; expected dtype, shape and data_offsets",
         ),
-        (b'"shape":[],"dtype":"U8","data_offsets":[]', "found a shape or data_offsets of another form"),
-        (b'"shape":[],"dtype":"U8","data_offsets":[0]', "found a shape or data_offsets of another form"),
-        (b'"shape":[],"dtype":"U8","data_offsets":[0,1,1]', "found a shape or data_offsets of another form"),
+        (b'"shape":[],"dtype":"U8","data_offsets":[]', "found an invalid shape or data_offsets"),
+        (b'"shape":[],"dtype":"U8","data_offsets":[0]', "found an invalid shape or data_offsets"),
+        (b'"shape":[],"dtype":"U8","data_offsets":[0,1,1]', "found an invalid shape or data_offsets"),
         (b'"dtype":1234,"shape":[],"data_offsets":[]', "found the dtype 1234; expected one of BOOL"),
         (b'"dtype":null,"shape":[],"data_offsets":[]', "found the dtype None; expected one of BOOL"),
-        (b'"shape":{},"dtype":"U8","data_offsets":[]', "found a shape or data_offsets of another form"),
-        (b'"shape":[],"shape":[]', "found what is not such JSON (the key 'shape' stands in it twice)"),
-        (b'"shape":[1 2]', "found what is not such JSON (Expecting ',' delimiter)"),
-        (b'"shape" [1]', "found what is not such JSON (Expecting ':' delimiter)"),
+        (b'"shape":{},"dtype":"U8","data_offsets":[]', "found an invalid shape or data_offsets"),
+        (b'"shape":[],"shape":[]', "found invalid JSON (the key 'shape' twice)"),
+        (b'"shape":[1 2]', "found invalid JSON (Expecting ',' delimiter)"),
+        (b'"shape" [1]', "found invalid JSON (Expecting ':' delimiter)"),
     ],
 )
 def test_fields_in_any_order_are_read_as_strictly(fields: bytes, message: str) -> None:
@@ -384,7 +384,7 @@ def test_shapes_in_any_order_have_as_many_sizes(rank: int) -> None:
     sizes = b",".join([b"1"] * rank)
     file = file_of(b'{"a":{"shape":[' + sizes + b'],"dtype":"U8","data_offsets":[0,1]}}', b"x")
     if rank == 65:
-        with pytest.raises(ArchiveError, match="found a shape or data_offsets of another form"):
+        with pytest.raises(ArchiveError, match="found an invalid shape or data_offsets"):
             parse_header(file, len(file), what="x")
     else:
         assert parse_header(file, len(file), what="x").tensors["a"].shape == (1,) * rank

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from packager.archive import (
+from packager._archive import (
     CHUNK,
     ArchiveReader,
     ArchiveWriter,
@@ -74,7 +74,7 @@ def test_shares_of_chunks_have_the_digests_of_the_whole(tmp_path: Path, size: in
 def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abc")
-    with pytest.raises(OSError, match="its unfinished file has no byte 3: it was cut short meanwhile"):
+    with pytest.raises(OSError, match="its unfinished file has no byte 3: it was truncated meanwhile"):
         digest_chunks(str(path), 1, 5, (0, 1), sha256=False)
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, verify
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest, archive_body, verify
+from packager._archive.zip_container import ZipEntry
+from packager.errors import ArchiveError
 from tests.tables import one_test
 
 ORDER = [
@@ -104,3 +106,15 @@ def test_empty_archive_is_an_archive() -> None:
         writer.seal(Manifest())
     assert ArchiveReader(file).names() == ()
     assert verify(ArchiveReader(file)).ok
+
+
+def test_a_reserved_entry_is_not_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def padded(name: bytes, size: int, crc: int, align: int, offset: int) -> ZipEntry:
+        return ZipEntry(name, size, crc, 64, offset)
+
+    monkeypatch.setattr(archive_body, "ZipEntry", padded)
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        writer.seal(Manifest())
+    with pytest.raises(ArchiveError, match="padding before a reserved entry"):
+        ArchiveReader(file)

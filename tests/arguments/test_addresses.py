@@ -1,4 +1,4 @@
-"""An address that is given as a file says that addresses are not opened yet, wherever a file is taken."""
+"""An address is taken where an archive or weights are read; elsewhere an error says what to do."""
 
 from __future__ import annotations
 
@@ -18,58 +18,71 @@ import numpy as np
 import pytest
 
 import kellet
-from packager import PackageExporter, PackageImporter, verify
-from packager.archive import ArchiveReader
-from packager.arguments import check_path
-from packager.calls import load_inputs
-from packager.cli.main import main
-from packager.differences import compare_files
+from packager import PackageExporter, PackageImporter, Predictor, load, verify
+from packager._archive import ArchiveReader
+from packager._arguments import check_path
+from packager._calls import load_inputs
+from packager._cli.main import main
+from packager._differences import compare_files
+from packager._licenses import bill_of_materials
+from packager._migrations import read_migration
+from packager._policy import read_policy
+from packager._pretrained import open_pretrained
+from packager._weights import open_checkpoint, write_checkpoint
 from packager.errors import AddressError, PackageError
-from packager.licenses import bill_of_materials
-from packager.migrations import read_migration
-from packager.policy import read_policy
-from packager.pretrained import open_pretrained
-from packager.weights import open_checkpoint, write_checkpoint
 from tests.tables import one_test
 
-TAKERS: list[Callable[[Any], Any]] = [
+READERS: list[Callable[[Any], Any]] = [
     ArchiveReader,
-    PackageExporter,
     PackageImporter,
+    Predictor,
     bill_of_materials,
-    load_inputs,
-    read_migration,
-    read_policy,
+    load,
     open_checkpoint,
-    open_pretrained,
     verify,
     partial(compare_files, os.devnull),
     lambda file: compare_files(file, os.devnull),
+]
+OTHERS: list[Callable[[Any], Any]] = [
+    PackageExporter,
+    load_inputs,
+    read_migration,
+    read_policy,
+    open_pretrained,
     lambda file: write_checkpoint(file, {"w": np.ones(1)}),
 ]
 
 
 @one_test
-@pytest.mark.parametrize("take", TAKERS)
+@pytest.mark.parametrize("take", OTHERS)
 @pytest.mark.parametrize(
     "address", ["https://models.example/net.kellet", "s3://models/net.pt", "gs+zip://m/n.json", "hf://a/b"]
 )
-def test_address_in_the_place_of_a_file_says_what_to_do(take: Callable[[Any], Any], address: str) -> None:
-    with pytest.raises(AddressError, match=f"^{re.escape(address)}: addresses are not opened yet; ") as told:
+def test_address_in_the_place_of_a_path_says_what_to_do(take: Callable[[Any], Any], address: str) -> None:
+    with pytest.raises(AddressError, match=f"^{re.escape(address)}: expected a path; ") as told:
         take(address)
     assert isinstance(told.value, PackageError)
     assert isinstance(told.value, FileNotFoundError)
-    assert "curl -L https://" in str(told.value)
-    assert str(told.value).endswith(" | packager verify -")
+    assert "curl -L -o FILE https://" in str(told.value)
 
 
-def test_command_for_an_address_can_be_pasted_into_a_shell() -> None:
-    with pytest.raises(AddressError, match=re.escape("curl -L 'https://a.example/x?b=1&c=$(d)' | packager")):
-        check_path("file", "https://a.example/x?b=1&c=$(d)")
+@one_test
+@pytest.mark.parametrize("take", READERS)
+@pytest.mark.parametrize("address", ["ftp://models/net.kellet", "gs+zip://m/n.json", "hf://a/b"])
+def test_address_of_an_unknown_scheme_says_what_to_do(take: Callable[[Any], Any], address: str) -> None:
+    with pytest.raises(AddressError, match=f"^{re.escape(address)}: expected an address of http, ") as told:
+        take(address)
+    assert str(told.value).endswith("curl -L https://... | kellet verify -")
 
 
-def test_address_that_was_made_a_path_is_one() -> None:
-    with pytest.raises(AddressError, match=r"^https://models\.example/net\.kellet: addresses"):
+def test_command_for_an_address_can_be_pasted_into_a_shell_and_shows_no_secret() -> None:
+    with pytest.raises(AddressError, match=re.escape("curl -L -o FILE 'https://a.example/x$(d)'")) as told:
+        check_path("file", "https://me:secret@a.example/x$(d)?token=secret#secret")
+    assert "secret" not in str(told.value)
+
+
+def test_address_that_was_made_a_path_says_so() -> None:
+    with pytest.raises(AddressError, match=r"^https://models\.example/net\.kellet: found a Path"):
         PackageImporter(Path("https://models.example/net.kellet"))
 
 
@@ -84,14 +97,12 @@ def test_address_that_was_made_a_path_is_one() -> None:
         "suggest-migration f m:f -o U",
     ],
 )
-def test_command_ends_with_3_for_an_address(
+def test_command_ends_with_3_for_an_address_of_an_unknown_scheme(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(command.replace("U", "s3://models/net.kellet").split()) == 3
-    assert capsys.readouterr().err.startswith(
-        "packager: s3://models/net.kellet: addresses are not opened yet; "
-    )
+    assert main(command.replace("U", "ftp://models/net.kellet").split()) == 3
+    assert capsys.readouterr().err.startswith("kellet: ftp://models/net.kellet: expected a")
     assert not list(tmp_path.iterdir())
 
 
@@ -102,7 +113,7 @@ def test_address_is_no_folder_to_write(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="2"):
         main(command.replace("U", "s3://models/net").split())
-    assert ": s3://models/net: addresses are not opened yet; " in capsys.readouterr().err
+    assert ": s3://models/net: expected a path; " in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -21,13 +21,13 @@ from packager import (
     Policy,
     verify,
 )
-from packager.archive import ArchiveReader, ArchiveWriter
+from packager._archive import ArchiveReader, ArchiveWriter
+from packager._exporting import as_policy
+from packager._licenses import bill_of_materials
+from packager._migrations import Migration, migrate, read_migration, rename
+from packager._policy import Rule, read_policy
+from packager._weights import open_checkpoint, write_checkpoint
 from packager.errors import PackageError as Root
-from packager.exporting import as_policy
-from packager.licenses import bill_of_materials
-from packager.migrations import Migration, migrate, read_migration, rename
-from packager.policy import Rule, read_policy
-from packager.weights import open_checkpoint, write_checkpoint
 from tests.tables import one_test
 
 
@@ -72,7 +72,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an action that no rule has": (
         lambda: Policy().add("undecided", "net"),
-        "a rule must intern, extern, mock or deny",
+        "action='undecided': expected one of 'intern', 'extern', 'mock', 'deny'",
     ),
     "a number as the place of an object": (
         lambda: importer().load_object("p", "x", map_location=3.5),
@@ -123,11 +123,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         "src=b'x': expected the text of a module, found bytes",
     ),
     "inputs without names": (
-        lambda: exporter().save_check("model", {1: 2, "x": 3, None: 4}),  # type: ignore[dict-item]  # told
+        lambda: exporter().save_example("model", {1: 2, "x": 3, None: 4}),  # type: ignore[dict-item]  # told
         "inputs: expected names as keys, found 1, None",
     ),
     "inputs in a list": (
-        lambda: exporter().save_check("model", [1]),  # type: ignore[arg-type]  # that is what is told
+        lambda: exporter().save_example("model", [1]),  # type: ignore[arg-type]  # that is what is told
         r"inputs=\[1\]: expected a mapping, found list",
     ),
     "a configuration without names": (
@@ -140,7 +140,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no function that admits modules": (
         lambda: PackageImporter("net.kellet", "numpy"),  # type: ignore[arg-type]  # that is what is told
-        "module_allowed='numpy': expected a function of a module's name, found str",
+        r"module_allowed='numpy': expected a function, module_allowed\(name\), found str",
     ),
     "one name where several are trusted": (
         lambda: PackageImporter("net.kellet", trust="a:b"),
@@ -148,7 +148,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a number where compiled code is kept": (
         lambda: PackageImporter("net.kellet", bytecode=3),  # type: ignore[arg-type]  # that is what is told
-        "bytecode=3: expected a folder, 'cache' or None, found int",
+        "bytecode=3: expected a folder, True or None, found int",
     ),
     "a number as a module": (
         lambda: importer().import_module(3),  # type: ignore[arg-type]  # that is what is told
@@ -156,7 +156,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a number as a package of a resource": (
         lambda: importer().load_text(3, "words.txt"),  # type: ignore[arg-type]  # that is what is told
-        "package=3: expected the name of a package, or '', found int",
+        "package=3: expected text, found int; write load_text",
     ),
     "inputs of a run without names": (
         lambda: importer().run({1: 2}),  # type: ignore[dict-item]  # that is what is told
@@ -186,9 +186,9 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: exporter(find_links="wheels"),
         "find_links='wheels': expected a list of folders, found str",
     ),
-    "an answer that is none": (
-        lambda: exporter().answer("net:SIZE", 3),  # type: ignore[arg-type]  # that is what is told
-        "names=3: expected one of 'none'",
+    "a variable that is none": (
+        lambda: exporter().allow_variable("SIZE=3"),
+        r"variables='SIZE=3': expected the name of a variable, as 'NET_WIDTH', or '\*'",
     ),
     "a factory that is none": (
         lambda: exporter().save_object("p", "r", object(), factory=3),  # type: ignore[arg-type]  # told
@@ -242,7 +242,9 @@ def test_an_argument_of_the_wrong_kind_is_told_at_the_call(name: str) -> None:
 
 @pytest.mark.parametrize(("package", "resource"), [(3, "r"), (None, "r"), ("p", 3), ("p", None)])
 def test_names_that_are_no_text_are_told(package: Any, resource: Any) -> None:
-    with pytest.raises(PackageError, match=r"(module|resource) name (3|None): expected"):
+    with pytest.raises(
+        PackageError, match=r"(package|resource)=(3|None): expected text, found .*; write save_binary\("
+    ):
         exporter().save_binary(package, resource, b"x")
 
 

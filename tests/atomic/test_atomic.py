@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from packager.atomic import files_into, new_folder, replaced_file, replaced_folder
-from packager.caches import cache_folder, keep_file, keep_folder
+from packager._atomic import files_into, new_folder, replaced_file, replaced_folder
+from packager._caches import cache_folder, keep_file, keep_folder
+from packager._file_access import os_error_mend
 from packager.errors import ArgumentError
-from packager.file_access import os_error_mend
 from tests import processes
 
 
@@ -143,7 +143,7 @@ def test_a_link_that_leads_back_to_itself_is_an_error(tmp_path: Path) -> None:
 def test_the_part_of_a_killed_process_is_removed_by_the_next_one(tmp_path: Path) -> None:
     killed = """
 import os, signal, sys
-from packager.atomic import replaced_file
+from packager._atomic import replaced_file
 with replaced_file(sys.argv[1]) as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGKILL)

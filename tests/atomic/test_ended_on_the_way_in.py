@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from packager import atomic, caches
-from packager.atomic import TemporaryFolder, files_into, new_folder, replaced_file, replaced_folder
-from packager.process import EndedBySignal
+from packager import _atomic as atomic
+from packager import _caches as caches
+from packager._atomic import TemporaryFolder, files_into, new_folder, replaced_file, replaced_folder
+from packager._process import EndedBySignal
 
 HERE = (atomic.__file__, caches.__file__)
 

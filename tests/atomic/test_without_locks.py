@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from packager import atomic
-from packager.atomic import ReplacedFile, TemporaryFolder
-from packager.file_access import NEW_FILE, os_error_mend
-from packager.without_locks import held_folder, is_held, let_go
+from packager import _atomic as atomic
+from packager._atomic import ReplacedFile, TemporaryFolder
+from packager._file_access import NEW_FILE, os_error_mend
+from packager._without_locks import held_folder, is_held, let_go
 
 
 @pytest.fixture(autouse=True)

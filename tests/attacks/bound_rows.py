@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,18 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from packager.archive import Manifest, SchemaRecord, TakenValue, ValueType, pack, unpack
-from packager.archive.entry_names import _folders, check_names, check_reserved_size
-from packager.archive.manifest import dump_manifest, load_manifest
-from packager.audit.keys import KeyChecks
-from packager.codecs import Child, arrays, c_state, frameworks, numpy_values, standard_values
-from packager.codecs.registry import default_registry
-from packager.environment import wheel_contents
-from packager.environment.wheels import Wheel
-from packager.migrations import Migration, Template, default, drop, plan_migration, rename
-from packager.objects.checking import check_shape, checked_table, unpack_table
-from packager.objects.records import Kind
-from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
+from packager import ValueType
+from packager._archive import Manifest, SchemaRecord, TakenValue, pack, unpack
+from packager._archive.entry_names import _folders, check_names, check_reserved_size
+from packager._archive.manifest import dump_manifest, load_manifest
+from packager._archive.tensor_index import TensorIndex
+from packager._audit.keys import KeyChecks
+from packager._codecs import Child, arrays, c_state, frameworks, numpy_values, standard_values
+from packager._codecs.registry import default_registry
+from packager._environment import wheel_contents
+from packager._environment.wheels import Wheel
+from packager._migrations import Migration, Template, default, drop, plan_migration, rename
+from packager._objects.checking import check_shape, checked_table, unpack_table
+from packager._objects.records import Kind
+from packager._weights.legacy_tensors import LegacyStorage, checked_tensor
 from tests.codecs.parts import rows_of
 
 Attempt = Callable[[int, Path], object]
@@ -82,6 +84,10 @@ def table(count: int, folder: Path) -> object:
 
 def one_byte() -> LegacyStorage:
     return LegacyStorage("0", "uint8", 1, lambda start, stop: memoryview(b"x")[start:stop])
+
+
+TWO_ROWS = TensorIndex.of_columns(["w"], ["U8"], [(2, 1)], [3])
+"""A tensor with a dimension of size 1, whose stride leads nowhere."""
 
 
 class Tree:
@@ -161,7 +167,7 @@ ARCHIVE: dict[str, Row] = {
     "MAX_FOLDERS": Row(
         lambda n, folder: _folders([f"n{k}/x" for k in range(n)]),
         10,
-        "archive of 11 folders and more: at most 10",
+        "archive of at least 11 folders: at most 10",
         {"archive.entry_names.MAX_FOLDERS": 10},
     ),
     "MAX_NAME_BYTES": Row(
@@ -180,13 +186,19 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: check_reserved_size(".data/signatures/me", n), 1 << 20, "at most 1048576"
     ),
     "MAX_DEPTH": Row(
-        lambda n, folder: unpack(b"\x91" * n + b"\xc0", what="x"), 64, "nested 65 deep .at most 64"
+        lambda n, folder: unpack(b"\x91" * n + b"\xc0", what="x"), 64, "nested 65 deep; the limit is 64"
     ),
     "FREE_VALUES": Row(
         lambda n, folder: unpack(pack([None] * (n - 1)), what="x"),
         105,
-        r"holds 106 values and more \(at most 105\)",
+        r"holds at least 106 values; the limit for a file of this size is 105",
         {"archive.bounds.FREE_VALUES": 99},
+    ),
+    "MAX_STRIDE": Row(
+        lambda n, folder: replace(TWO_ROWS, views={0: (0, (2, n - 1))})[0],
+        1 << 62,
+        "found strides .* of less than",
+        figures=(1 << 62, 1 << 62),
     ),
     "FREE_VIEW": Row(
         lambda n, folder: checked_tensor(one_byte(), "uint8", 0, (n,), (0,)),
@@ -194,15 +206,15 @@ ARCHIVE: dict[str, Row] = {
         "expands to 67108873 bytes; the limit is 67108872",
     ),
     "MAX_RECORD_DEPTH": Row(
-        lambda n, folder: unpack_table(b"\x91" * n + b"\xc0", "x"), 4, "nested 5 deep .at most 4"
+        lambda n, folder: unpack_table(b"\x91" * n + b"\xc0", "x"), 4, "nested 5 deep; the limit is 4"
     ),
     "FREE_RECORDS": Row(
-        table, 36, "37 records in 133 bytes, at most 36 are read", {"archive.bounds.FREE_RECORDS": 20}
+        table, 36, "37 records in 133 bytes; the limit is 36", {"archive.bounds.FREE_RECORDS": 20}
     ),
     "FREE_WEIGHT": Row(
         lambda n, folder: unpack_table(pack([[0] * n]), "x"),
         94,
-        "take 928 bytes of memory and more, at most 920 are taken by a table of 99 bytes",
+        "take at least 928 bytes of memory, beyond the limit of 920 for a table of 99 bytes",
         {
             "archive.bounds.FREE_WEIGHT": 920,
             "archive.bounds.WEIGHT_PER_BYTE": 0,
@@ -268,12 +280,12 @@ ARCHIVE: dict[str, Row] = {
     "MAX_KEY_DEPTH": Row(
         lambda n, folder: KeyChecks(lambda: 0).check_keys([tuples(n)]),
         64,
-        "nested 65 deep, expected at most 64",
+        "nested 65 deep; its hash may take at most 64",
     ),
     "FREE_KEY_PARTS": Row(
         lambda n, folder: KeyChecks(lambda: 2).check_keys([tuple(range(n - 1))]),
         132,
-        "of 133 parts in all; 132 are allowed",
+        "have 133 parts in all; the limit is 132",
         {"audit.keys.FREE_KEY_PARTS": 100},
     ),
     "MAX_FRACTION_BYTES": Row(
@@ -296,12 +308,12 @@ ARCHIVE: dict[str, Row] = {
     "MAX_MODULE_PATH": Row(
         lambda n, folder: walked(Tree(**{"x" * n: Tree()})),
         10_000,
-        "has 10001 characters, expected at most 10000",
+        "has 10001 characters; the limit is 10000",
     ),
     "FREE_MODULE_PATHS": Row(
         lambda n, folder: walked(wide(n)),
         42,
-        "2 modules hold each other under 43 names and more, expected at most 42",
+        "2 modules hold each other under at least 43 names; the limit is 42",
         {"codecs.frameworks.FREE_MODULE_PATHS": 10},
     ),
     "MAX_TEMPLATE": Row(

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from packager.globs import Glob
-from packager.policy import parse_policy
-from packager.toml_text import parse_toml
-from packager.weights import writing
-from packager.weights.checkpoint import _weight_map
-from packager.weights.contents import state_dict_in
-from packager.weights.legacy_tensors import LegacyFile, LegacyTensor
-from packager.weights.pickle_opcodes import read_pickle
-from packager.weights.torch_names import torch_names
-from packager.weights.torch_packages import open_torch_package
-from packager.weights.zip_files import ZipFile
+from packager._globs import Glob
+from packager._policy import parse_policy
+from packager._toml_text import parse_toml
+from packager._weights import writing
+from packager._weights.checkpoint import _weight_map
+from packager._weights.contents import state_dict_in
+from packager._weights.legacy_tensors import LegacyFile, LegacyTensor
+from packager._weights.pickle_opcodes import read_pickle
+from packager._weights.torch_names import torch_names
+from packager._weights.torch_packages import open_torch_package
+from packager._weights.zip_files import ZipFile
 from tests.attacks.bound_rows import Attempt, Row, one_byte
 
 

@@ -14,8 +14,8 @@ import msgpack
 import numpy as np
 import pytest
 
-from packager.objects import ObjectBuildError
-from packager.objects.records import Kind as K
+from packager._objects import ObjectBuildError
+from packager._objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 EXTERNS = ("numpy", "scipy", "sklearn", "torch")

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-import packager.archive
-from packager.archive import (
+import packager._archive
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     EntryPoint,
@@ -30,13 +30,13 @@ from packager.archive import (
     add_tensors,
     verify,
 )
-from packager.archive.entries import crc32, crcs_of, sha256s_of
-from packager.archive.entry_names import DIGEST, MANIFEST, digest_line
-from packager.archive.manifest import dump_manifest
-from packager.archive.zip_container import ZipEntry, central_record, end_records, local_header
+from packager._archive.entries import crc32, crcs_of, sha256s_of
+from packager._archive.entry_names import DIGEST, MANIFEST, digest_line
+from packager._archive.manifest import dump_manifest
+from packager._archive.zip_container import ZipEntry, central_record, end_records, local_header
+from packager._weights.legacy_tensors import LegacyFile
+from packager._weights.zip_files import ZipFile
 from packager.errors import PackageError
-from packager.weights.legacy_tensors import LegacyFile
-from packager.weights.zip_files import ZipFile
 
 
 @dataclass
@@ -145,7 +145,7 @@ def survives(watch: Watch, data: Any, **options: Any) -> bool:
 def accepts() -> Callable[..., bool]:
     watch = Watch()
     # What the reader imports late, for folders and for odd names and files, is there from now on.
-    ours = [f"packager.archive.{path.stem}" for path in Path(packager.archive.__file__).parent.glob("*.py")]
+    ours = [f"packager._archive.{path.stem}" for path in Path(packager._archive.__file__).parent.glob("*.py")]
     for late in ("tempfile", "unicodedata", *ours):
         import_module(late)
     with suppress(AssertionError):

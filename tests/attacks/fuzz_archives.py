@@ -28,7 +28,7 @@ import numpy as np
 
 import kellet
 from kellet import nn
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     CheckRecord,
@@ -47,19 +47,19 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.entries import crc32, crcs_of, sha256s_of
-from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
-from packager.archive.zip_container import ZipEntry, central_directory, local_header
-from packager.audit import TrustContext, names_in
-from packager.environment import Distributions, Fingerprint
+from packager._archive.entries import crc32, crcs_of, sha256s_of
+from packager._archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
+from packager._archive.zip_container import ZipEntry, central_directory, local_header
+from packager._audit import TrustContext, names_in
+from packager._environment import Distributions, Fingerprint
+from packager._loading import load_object, load_state_dict
+from packager._loading.opening import environment_report
+from packager._loading.stored_states import LoadContext
+from packager._migrations import Migration, drop, rename
+from packager._migrations.archiving import pack_migrations, unpack_migrations
+from packager._objects import encode
+from packager._state_dicts import encode_state_dict
 from packager.errors import PackageError
-from packager.loading import load_object, load_state_dict
-from packager.loading.load_context import LoadContext
-from packager.loading.opening import environment_report
-from packager.migrations import Migration, drop, rename
-from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.objects import encode
-from packager.state_dicts import encode_state_dict
 
 MSGPACK_KINDS = ("index", "extras", "migration", "object")
 
@@ -455,7 +455,7 @@ def _first_row(state: Any, key: str) -> None:
     try:
         state.rows(key, 0, 1)
     except ValueError as error:  # what rows() documents for a tensor without rows side by side
-        if isinstance(error, PackageError) or "no rows side by side" in str(error):
+        if isinstance(error, PackageError) or "rows are not contiguous" in str(error):
             return
         raise
 

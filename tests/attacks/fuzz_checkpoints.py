@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from fuzz_archives import edited
 
+from packager._weights import Checkpoint, open_checkpoint
 from packager.errors import PackageError
-from packager.weights import Checkpoint, open_checkpoint
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 FOLDER = tempfile.TemporaryDirectory(prefix="kellet-fuzz-")

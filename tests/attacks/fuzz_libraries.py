@@ -25,10 +25,10 @@ import msgpack
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from packager.audit import TrustContext
+from packager._audit import TrustContext
+from packager._objects import EncodedObject, encode, unpack_table
+from packager._objects.records import Kind
 from packager.errors import PackageError
-from packager.objects import EncodedObject, encode, unpack_table
-from packager.objects.records import Kind
 from packager.testing.round_trips import load
 from tests.contracts.libraries import installed_samples
 

@@ -9,7 +9,7 @@ and holds all rows together against everything that runs.
 Names are those of call_names.py, with `*` for any part. A class in C that is called (`tuple(...)`,
 `slice(...)`) is not seen; those are in `makes`. kellet's functions are listed as any library's: archives can
 name them. Of packager only what a load goes through is listed; no archive can name that, either
-(`NEVER_MODULES` in packager/objects/names.py).
+(`NEVER_MODULES` in packager/_objects/names.py).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ EVERYWHERE: Final = Row(
     type:__new__ type:fromkeys type:from_iterable sys:intern math:prod collections:OrderedDict.*
     contextlib:_GeneratorContextManager* contextlib:contextmanager.<locals>.helper
     functools:cached_property.__get__ <string>:<lambda> <string>:__create_fn__.<locals>.__*__ typing:cast
-    packager.quick_dataclasses:_init.* packager.quick_dataclasses:_values.*
-    packager.quick_dataclasses:_equality.* packager.quick_dataclasses:_hash.*
-    packager.quick_dataclasses:_Field.*
+    packager._quick_dataclasses:_init.* packager._quick_dataclasses:_values.*
+    packager._quick_dataclasses:_equality.* packager._quick_dataclasses:_hash.*
+    packager._quick_dataclasses:_Field.*
     _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
     _collections_abc:_check_methods gc:disable gc:enable gc:isenabled
     builtins:__import__ importlib:import_module
@@ -140,27 +140,28 @@ LOAD_ROWS: Final = (
         numpy._core.numerictypes:issubclass_ numpy._core.numerictypes:issubdtype
         """,
         on="records of packager, pure paths, arrays",
-        why="Python 3.12 and 3.13, and NumPy for them, have more functions for the same",
+        why="Python 3.12 and later, and NumPy for them, have more functions for the same",
     ),
     Row(
         "ours",
         """
-        packager.package_importer:* packager.loading.stored_objects:* packager.loading.opening:*
-        packager.loading.load_context:* packager.loading.stored_states:*
-        packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
-        packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
-        packager.loading.packaged_code:_t* packager.loading.packaged_code:_with_parents*
-        packager.loading.not_stored:*
-        packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
-        packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
-        packager.archive.manifest*:* packager.archive.*_records:* packager.archive.packed:*
-        packager.archive.reader:*
-        packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
-        packager.archive.tensor_index:* packager.archive.usual_tensors:*
-        packager.codecs.* packager.objects.* packager.audit.* packager.state_dicts.* packager.tensors.*
-        packager.errors:* packager.lazy:*
-        packager.libraries.* packager.names:* packager.process:* packager.texts:* packager.process:*
-        packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
+        packager.package_importer:* packager._arguments:check_kind packager._loading.stored_objects:*
+        packager._loading.opening:*
+        packager._loading.stored_states:*
+        packager._loading.open_archives:*
+        packager._loading.packaged_code:PackagedCode.*
+        packager._loading.packaged_code:ImportRules.* packager._loading.packaged_code:DisallowedModuleError*
+        packager._loading.packaged_code:_t* packager._loading.packaged_code:_with_parents*
+        packager._archive.archive_errors:* packager._archive.bounds:* packager._archive.byte_sources:*
+        packager._archive.entries:* packager._archive.entry_names:* packager._archive.folder_container:*
+        packager._archive.manifest*:* packager._archive.*_records:* packager._archive.packed:*
+        packager._archive.reader:*
+        packager._archive.safetensors*:* packager._archive.stored_tensors:* packager._archive.zip_container:*
+        packager._archive.tensor_index:* packager._archive.usual_tensors:*
+        packager._codecs.* packager._objects.* packager._audit.* packager._state_dicts.* packager._tensors.*
+        packager.errors:* packager._lazy:*
+        packager._libraries.* packager._names:* packager._process:* packager._texts:* packager._process:*
+        packager._quick_dataclasses:* packager._archive.digesting:*
         """,
         on="bytes of the archive, and what the rows of building make of them",
         why="the code that is on trial; what it calls is in the other rows",
@@ -247,7 +248,7 @@ KIND_ROWS: Final = (
         torch.nn.parameter:Uninitialized*.__torch_function__ type:_make_subclass
         """,
         makes="date datetime time timedelta timezone Decimal SimpleNamespace GenericAlias Random",
-        on="scalars, tuples of them and time zones (`_call` in packager/audit/forms.py); types and plain "
+        on="scalars, tuples of them and time zones (`_call` in packager/_audit/forms.py); types and plain "
         "data for GenericAlias",
         why="constructors that take what they are given in bounded time, and keep it (CALLED)",
     ),
@@ -273,7 +274,7 @@ KIND_ROWS: Final = (
     Row(
         "STATE",
         "random:Random.setstate super:Random.setstate",
-        on="objects of the classes in listed_states.py and family_states.py of packager/objects, and modules",
+        on="objects of the classes in listed_states.py and family_states.py of objects/, and modules",
         why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, "
         "parts of estimators in C what their checks have seen",
     ),
@@ -524,6 +525,7 @@ CODEC_ROWS: Final = (
         on="nothing",
         why="asks a fresh tensor for the one device",
     ),
+    Row("kellet.size", on="ints", why="a tuple of them"),
     Row(
         "kellet.module",
         _STATE_OF_KELLET,

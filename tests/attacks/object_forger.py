@@ -14,7 +14,7 @@ from typing import Any
 import msgpack
 
 from packager import PackageImporter
-from packager.archive import (
+from packager._archive import (
     ArchiveWriter,
     ExternRecord,
     Manifest,
@@ -24,10 +24,10 @@ from packager.archive import (
     TensorSpec,
     add_tensors,
 )
-from packager.objects import EncodedObject, encode
-from packager.objects.records import VERSION
-from packager.objects.records import Kind as K
-from packager.tensors import contiguous_strides
+from packager._objects import EncodedObject, encode
+from packager._objects.records import VERSION
+from packager._objects.records import Kind as K
+from packager._tensors import contiguous_strides
 
 Records = list[list[Any]]
 

@@ -15,15 +15,15 @@ import pytest
 
 from kellet.hooks import HookRegistry
 from packager import PackageExporter, PackageImporter, UntrustedTypeError, verify
-from packager.archive import ModuleRecord
-from packager.audit import UntrustedNamesError
-from packager.cli.main import main
-from packager.codecs import Decoding
-from packager.codecs.kellet_codec import RegistryCodec
+from packager._archive import ModuleRecord
+from packager._audit import UntrustedNamesError
+from packager._cli.main import main
+from packager._codecs import Decoding
+from packager._codecs.kellet_codec import RegistryCodec
+from packager._loading.packaged_code import DisallowedModuleError
+from packager._objects import EncodedObject
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.loading.packaged_code import DisallowedModuleError
-from packager.objects import EncodedObject
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 DUMMY = {"dummy": "class Thing:\n    pass\n"}
@@ -122,7 +122,7 @@ def test_a_state_is_not_given_to_a_class_of_an_extern(tmp_path: Path) -> None:
         [K.LIST, -3, -6],
     ]
     file = forge.archive_of(forge.table_of(records), sources=DUMMY, externs=["scipy"])
-    with pytest.raises(UntrustedNamesError, match="norm_gen would be given a state through a method"):
+    with pytest.raises(UntrustedNamesError, match="norm_gen would be given a state by its own method"):
         forge.load(file)
     assert not target.exists()
 
@@ -145,7 +145,7 @@ def test_no_method_of_an_extern_takes_items_pairs_or_a_state(fill: list[Any], ho
         [K.LIST, -3, -6],
     ]
     file = forge.archive_of(forge.table_of(records), sources=DUMMY, externs=["sortedcontainers"])
-    with pytest.raises(UntrustedNamesError, match=f"SortedDict would be given {how} through a method"):
+    with pytest.raises(UntrustedNamesError, match=f"SortedDict would be given {how} by its own method"):
         forge.load(file)
 
 
@@ -227,7 +227,7 @@ def test_a_state_dict_imports_nothing_that_is_stored(tmp_path: Path) -> None:
         with pytest.raises(UntrustedNamesError) as caught:
             forge.load_extra(file, "config", **options)
         assert "dummy:Thing    at extras['values']['config']" in str(caught.value)
-        assert "its source is stored, but this is data alone" in str(caught.value)
+        assert "its source is stored, but this object was saved as data alone" in str(caught.value)
     assert not target.exists()
     (problem,) = verify(file, deep=True).problems
     assert "dummy:Thing    at extras['values']['config']" in problem.message
@@ -287,8 +287,8 @@ def test_the_plan_says_what_a_state_dict_loses(project: Any) -> None:
         exporter.save_object("m", "o", shop.Config())
         (warning,) = [one for one in exporter.plan().warnings if "loaders" in one]
     assert warning == (
-        "state dict m/s needs names that loaders refuse unless they are told to trust them: "
-        "PackageImporter(..., trust=('shop:Config',))"
+        "state dict m/s needs names that loaders refuse without trust: PackageImporter(..., "
+        "trust=('shop:Config',))"
     )
     with pytest.raises(UntrustedTypeError):
         forge.load_extra(file, "config")
@@ -311,7 +311,7 @@ def test_inspect_takes_the_names_from_the_records(tmp_path: Path, capsys: pytest
     hidden = tmp_path / "hidden.kellet"
     hidden.write_bytes(forge.archive_of(forge.table_of(THING)).getvalue())
     assert main(["inspect", str(hidden)]) != 0
-    assert "its records name dummy:Thing, which the manifest does not say" in capsys.readouterr().err
+    assert "its records name dummy:Thing, which the manifest does not list" in capsys.readouterr().err
 
 
 def test_nothing_was_imported_for_a_refusal() -> None:
@@ -352,7 +352,7 @@ def test_what_is_made_of_texts_does_not_ask_an_extern_for_its_text(
     for call in calls:
         table = forge.table_of([*THING, *odd, [K.GLOBAL, *made.split(":")], *call])
         file = forge.archive_of(table, sources=DUMMY, externs=["outsider"])
-        with pytest.raises(UntrustedNamesError, match=f"{made} of something else than texts and numbers"):
+        with pytest.raises(UntrustedNamesError, match=f"{made} with arguments other than texts and numbers"):
             forge.load(file)
         assert verify(file, deep=True).problems
     assert outsider.asked == []
@@ -372,5 +372,5 @@ def test_what_stands_for_a_hook_is_not_printed() -> None:
             raise AssertionError("printed")
 
     codec = RegistryCodec()
-    with pytest.raises(ValueError, match="a hook is a Loud, which cannot be called"):
+    with pytest.raises(ValueError, match="a hook must be callable, found a Loud"):
         codec.finish(HookRegistry(), None, [1, Loud(), {}], 1, mock.create_autospec(Decoding))

@@ -21,11 +21,11 @@ import kellet
 import kellet.nn.functional as F
 from kellet import nn
 from packager import PackageImporter
-from packager.audit import UntrustedNamesError
+from packager._audit import UntrustedNamesError
+from packager._loading.packaged_code import DisallowedModuleError
+from packager._objects import EncodedObject
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.loading.packaged_code import DisallowedModuleError
-from packager.objects import EncodedObject
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -62,7 +62,7 @@ def test_a_state_dict_runs_no_source_that_has_the_name_of_something_listed(
     target = tmp_path / "ran"
     extras = forge.extras_of({"key": value})
     file = forge.archive_of(extras=extras, sources={module: _writing(target)})
-    with pytest.raises(UntrustedNamesError, match="is stored, but this is data alone"):
+    with pytest.raises(UntrustedNamesError, match="is stored, but this object was saved as data alone"):
         forge.load_extra(file, "key")
     assert not target.exists()
     honest = forge.archive_of(extras=extras, sources={"beside": _writing(target)}, externs=KELLET)
@@ -75,7 +75,7 @@ def test_a_state_dict_runs_no_source_that_has_the_name_of_something_listed(
 def test_an_object_runs_no_package_above_a_listed_name(tmp_path: Path) -> None:
     target = tmp_path / "ran"
     made = forge.encoded([np.linalg.norm])
-    with pytest.raises(UntrustedNamesError, match="the source of numpy is stored, but this is data alone"):
+    with pytest.raises(UntrustedNamesError, match="the source of numpy is stored, but this object"):
         forge.load(forge.archive_of(made, sources={"numpy": _writing(target)}))
     assert not target.exists()
 
@@ -129,7 +129,7 @@ def test_what_a_codec_finds_or_makes_whole_is_given_no_attributes(
     codecs: list[str], records: forge.Records, target: int, name: str
 ) -> None:
     fill = [K.FILL, target, name, True]
-    refused(forge.table_of([*records, fill], root=target, codecs=codecs), "is given no attributes")
+    refused(forge.table_of([*records, fill], root=target, codecs=codecs), "takes no attributes")
     assert not logging.getLogger().disabled
     assert re.IGNORECASE._value_ == 2
     assert forge.load(forge.archive_of(forge.table_of(records, root=target, codecs=codecs))) is not None
@@ -138,7 +138,10 @@ def test_what_a_codec_finds_or_makes_whole_is_given_no_attributes(
 def test_functions_are_given_no_attributes_through_an_alias_of_them() -> None:
     names = [[K.GLOBAL, "types", "GenericAlias"], [K.GLOBAL, "kellet.nn.functional", "relu"]]
     records = [*names, [K.CALL, -1, -2, 1], [K.FILL, -3, "hooked", True]]
-    refused(forge.table_of(records, root=-3), "types:GenericAlias that is made by a call, and then changed")
+    refused(
+        forge.table_of(records, root=-3),
+        "types:GenericAlias that is made by a call, and then given attributes",
+    )
     assert not hasattr(F.relu, "hooked")
     assert loaded([list[int], dict[str, tuple[int, ...]]]) == [list[int], dict[str, tuple[int, ...]]]
 
@@ -176,7 +179,7 @@ def test_stored_bytes_are_never_taken_for_objects(dtype: Any) -> None:
         records[2:3] = []
         records[-1][-1] = -2
     table = msgpack.packb([codecs, records, -len(records)])
-    refused(EncodedObject(table, made.storages, ()), "would take its bytes for addresses of objects")
+    refused(EncodedObject(table, made.storages, ()), "holds objects, which cannot be read from bytes")
 
 
 def test_arrays_of_objects_and_of_fields_come_back() -> None:
@@ -196,7 +199,7 @@ def test_attributes_that_libraries_ask_for_are_no_data(name: str) -> None:
         made = forge.encoded(thing)
         codecs, records, root = msgpack.unpackb(made.records)
         table = msgpack.packb([codecs, [*records, [K.FILL, root, name, 1]], root])
-        refused(EncodedObject(table, made.storages, ()), f"{name} is no attribute of data")
+        refused(EncodedObject(table, made.storages, ()), f"data may not set {name}")
 
 
 def test_a_namespace_is_called_with_nothing() -> None:
@@ -220,7 +223,7 @@ def test_what_a_masked_array_is_made_of_is_plain() -> None:
     data, hostile = records[-1][1:]
     records[-1] = [K.CODEC, len(codecs) - 1, False, data, hostile, None]
     table = msgpack.packb([codecs, records, -len(records)])
-    refused(EncodedObject(table, made.storages, ()), "in what the codec 'numpy.masked' makes")
+    refused(EncodedObject(table, made.storages, ()), "in an object of the codec 'numpy.masked'")
 
 
 # --- keys, names and fills ---
@@ -282,7 +285,7 @@ def test_names_of_modules_are_strings_before_they_are_put_into_a_path() -> None:
     number = next(i for i, row in enumerate(codecs) if row[0] == "kellet.module")
     records[-1][2] = number
     table_bytes = msgpack.packb([codecs, records, root])
-    refused(EncodedObject(table_bytes, made.storages, ()), "has no table of modules by name")
+    refused(EncodedObject(table_bytes, made.storages, ()), "has no dict of submodules by name")
 
 
 @one_test
@@ -292,13 +295,13 @@ def test_modules_are_given_no_items_and_no_pairs(fill: list[Any], make: Callable
     made = forge.encoded(make())
     codecs, records, root = msgpack.unpackb(made.records)
     table = msgpack.packb([codecs, [*records, [fill[0], root, *fill[2:]]], root])
-    refused(EncodedObject(table, made.storages, ()), "is given no items and no pairs")
+    refused(EncodedObject(table, made.storages, ()), "takes no items or pairs")
     assert type(loaded(make())) is make
 
 
 def test_a_listed_class_is_given_no_pairs_through_its_own_method() -> None:
     records = [[K.GLOBAL, "numpy", "poly1d"], [K.NEW, -1], [K.UPDATE, -2, 1, 2]]
-    refused(forge.table_of(records, root=-2), "numpy:poly1d would be given pairs through a method of its own")
+    refused(forge.table_of(records, root=-2), "numpy:poly1d would be given pairs by its own method")
     assert loaded(np.poly1d([1, 2]))(3) == 5
     state = nn.Linear(1, 1).state_dict()
     assert list(loaded(state)) == ["weight", "bias"]
@@ -337,6 +340,6 @@ def _doubled(levels: int) -> EncodedObject:
 
 
 def test_a_few_modules_with_names_without_number_are_refused_in_bounded_time() -> None:
-    refused(_doubled(40), "41 modules hold each other under 50657 names and more, expected at most 50656")
+    refused(_doubled(40), "41 modules hold each other under at least 50657 names; the limit is 50656")
     found = forge.load(forge.archive_of(_doubled(8), externs=KELLET))
     assert len(list(found.modules())) == 9

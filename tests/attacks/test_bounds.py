@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from packager.archive import index_name, pack, unpack
-from packager.archive.safetensors import spell_header
+from packager._archive import index_name, pack, unpack
+from packager._archive.safetensors import spell_header
 from tests import processes
 
 MEASURED = """
 import re, sys, time
-import unicodedata, json, packager.archive.verifying
-from packager.archive import ArchiveReader, TensorReader, verify
+import unicodedata, json, packager._archive.verifying
+from packager._archive import ArchiveReader, TensorReader, verify
 from packager.errors import PackageError
 def used():
     # Not ru_maxrss, which a process has from the one that started it.

@@ -13,9 +13,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import BallTree, KDTree
 
-from packager.codecs import find_library, state_checks
-from packager.codecs.library import library_names
-from packager.objects import ObjectBuildError
+from packager._codecs import find_library, state_checks
+from packager._codecs.library import library_names
+from packager._objects import ObjectBuildError
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import EXTERNS, FAR, Case, bit_generator, cases, changed, ints
 from tests.attacks.grammar.listed_names import CREATED, FAMILY_CALLED

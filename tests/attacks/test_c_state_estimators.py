@@ -97,7 +97,7 @@ ESTIMATORS: dict[str, Case] = {
     ),
     "another kind": (
         lambda: changed(vectors(), _impl="linear"),
-        "_impl of SVC is one value for all its objects",
+        "_impl belongs to the class SVC",
     ),
     "sparse with dense parts": (
         lambda: changed(vectors(), _sparse=True),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from gensim.models import Word2Vec
 
-from packager.objects import ObjectBuildError
+from packager._objects import ObjectBuildError
 from tests.attacks import object_forger as forge
 
 TEXTS = [["a", "b", "c"], ["a", "c", "d"]] * 5

@@ -13,8 +13,8 @@ from scipy.spatial import KDTree as SpatialTree
 from scipy.spatial import cKDTree
 from sklearn.neighbors import BallTree, KDTree, KNeighborsClassifier, LocalOutlierFactor, NearestNeighbors
 
-from packager.codecs import stored_state
-from packager.libraries.scipy import _NODE as NODE
+from packager._codecs import stored_state
+from packager._libraries.scipy import _NODE as NODE
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import FAR, Case, Reduced, X, Y, archived, cases, changed, reduced_at, refusal
 from tests.tables import one_test

@@ -13,7 +13,7 @@ import msgpack
 import numpy as np
 import torch
 
-from packager.objects import ObjectBuildError
+from packager._objects import ObjectBuildError
 from tests.attacks import object_forger as forge
 
 pytestmark = pytest.mark.filterwarnings(
@@ -255,7 +255,7 @@ def test_a_sparse_tensor_with_a_graph_is_refused_in_the_plan() -> None:
     live = torch.eye(3).to_sparse().requires_grad_(True) * 2
     made = forge.encode(live).with_sources(lambda module: False)
     assert [str(found) for found in made.refusals] == [
-        "obj: a tensor that was computed with gradients (it has a grad_fn): its graph cannot be stored"
+        "obj: a tensor with a graph of gradients (grad_fn), which cannot be stored"
     ]
 
 

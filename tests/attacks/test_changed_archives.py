@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveChangedError, ArchiveReader
-from packager.archive.entry_names import MANIFEST
+from packager._archive import ArchiveChangedError, ArchiveReader
+from packager._archive.entry_names import MANIFEST
 from packager.errors import IntegrityError
 from tests import processes
 
@@ -81,7 +81,7 @@ def test_another_archive_written_into_an_open_one_is_refused(
     with PackageImporter(archive, environment="ignore", **options) as importer:
         USES["load_state_dict"](importer)  # found right, and remembered
         in_place(archive, other)
-        with pytest.raises(ArchiveChangedError, match=r"manifest is another.*close it, and open it again"):
+        with pytest.raises(ArchiveChangedError, match=r"manifest was replaced.*close it, and open it again"):
             USES[use](importer)
     with PackageImporter(archive, environment="ignore") as importer:
         assert importer.load_text("shop", "words.txt") == "forged"
@@ -111,7 +111,7 @@ def test_a_file_that_is_cut_short_or_grows_is_refused(archive: Path, mmap: bool,
             else:
                 archive.write_bytes(changed)
             for use in ("load_text", "load_state_dict", "get_source"):
-                expected = rf"found {len(changed)} bytes; expected the {len(data)}.*open it again"
+                expected = rf"found {len(changed)} bytes; expected {len(data)}.*open it again"
                 with pytest.raises(ArchiveChangedError, match=expected):
                     USES[use](importer)
 
@@ -182,14 +182,14 @@ def test_a_folder_that_becomes_another_archive_is_refused(
             (folder / MANIFEST).unlink()
         else:
             shutil.rmtree(folder)
-        expected = "cannot be found any more" if "gone" in how else "manifest is another"
+        expected = "cannot be found any more" if "gone" in how else "manifest was replaced"
         with pytest.raises(ArchiveChangedError, match=rf"{expected}.*close it, and open it again"):
             USES[use](importer)
 
 
 CUT = """
 import os, sys
-from packager.archive import ArchiveReader, byte_sources
+from packager._archive import ArchiveReader, byte_sources
 
 def cutting(read):
     def cut(*arguments):

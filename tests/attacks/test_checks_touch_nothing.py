@@ -33,10 +33,10 @@ from sklearn.neighbors import KDTree, KNeighborsClassifier, NearestNeighbors
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from packager.codecs import state_checks
-from packager.codecs.c_state import require_bit_generator_state
-from packager.libraries.families import check_estimator
-from packager.libraries.gensim import Word2VecCheck
+from packager._codecs import state_checks
+from packager._codecs.c_state import require_bit_generator_state
+from packager._libraries.families import check_estimator
+from packager._libraries.gensim import Word2VecCheck
 from tests.attacks.c_state import X, Y, changed
 
 TOUCHED: list[str] = []

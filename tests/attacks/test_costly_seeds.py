@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.environment import Requirement, requirement_for, version_key
-from packager.objects import ObjectBuildError, encode
-from packager.objects.records import Kind as K
+from packager._environment import Requirement, requirement_for, version_key
+from packager._objects import ObjectBuildError, encode
+from packager._objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -43,7 +43,7 @@ def test_entropy_is_as_long_as_a_seed() -> None:
 
 
 def test_the_words_of_all_seeds_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.codecs.numpy_values.MAX_ALL_SEED_WORDS", 30)
+    monkeypatch.setattr("packager._codecs.numpy_values.MAX_ALL_SEED_WORDS", 30)
     # The pool has 4 words, an int of 65 bits has 3, an empty key one.
     assert len(load(seeds(*((1 << 64) + number for number in range(3))), "numpy.seed_sequence")) == 3
     with pytest.raises(ObjectBuildError, match="seeds of at most 30 words in one object"):
@@ -68,7 +68,7 @@ def test_seeds_of_every_form_are_stored_and_long_ones_are_not(at: int) -> None:
     assert again.generate_state(3).tolist() == seed.generate_state(3).tolist()
     if at < len(LONG_SEEDS):
         refused = encode([np.random.SeedSequence(LONG_SEEDS[at])]).refusals
-        assert "a seed of too many words: expected at most 1024 words, found " in str(refused[0])
+        assert "its seed is too long: expected at most 1024 words, found " in str(refused[0])
 
 
 # --- strings of any length ---

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from packager._objects import encode
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.objects import encode
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -81,7 +81,7 @@ def test_a_pattern_that_no_reader_compiles_is_refused_when_it_is_stored() -> Non
 
 def test_a_pattern_that_is_no_text_is_refused_when_it_is_stored() -> None:
     (refusal,) = encode(re.compile("[\ud800-\udfff]")).with_sources(lambda module: False).refusals
-    assert "a pattern with half a pair of surrogates" in refusal.reason
+    assert "a pattern with an unpaired surrogate" in refusal.reason
     twin = re.compile(r"[\ud800-\udfff]")
     assert forge.load(forge.archive_of(forge.encoded(twin))) == twin
 
@@ -95,7 +95,7 @@ def test_a_pattern_that_is_no_text_is_refused_when_it_is_stored() -> None:
 def test_addresses_are_made_of_texts_and_numbers(name: str, kind: int) -> None:
     records = _twice(kind)
     records += [[K.GLOBAL, "ipaddress", name], [K.CALL, -len(records) - 1, -len(records)]]
-    with pytest.raises(PackageError, match=f"ipaddress:{name} of something else than texts and numbers"):
+    with pytest.raises(PackageError, match=f"ipaddress:{name} with arguments other than texts and numbers"):
         _load(records)
 
 
@@ -128,7 +128,7 @@ def test_an_alias_as_a_key_is_measured_with_what_it_stands_for() -> None:
     records += [[K.GLOBAL, "types", "GenericAlias"], [K.TUPLE]]
     records.append([K.CALL, deep - 1, deep, deep - 2])
     records.append([K.SET, -len(records)])
-    with pytest.raises(PackageError, match=r"keys, or members of sets, of \d+ parts in all"):
+    with pytest.raises(PackageError, match=r"keys or members of sets have \d+ parts in all"):
         _load(records)
 
 

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, Manifest, bounds
-from packager.byte_ranges import Allowance
-from packager.cli import main
-from packager.environment import Target, VendoredContents, vendored_wheels, wheel_contents, wheels
-from packager.environment import wheel_contents as requirements
-from packager.environment.errors import EnvironmentBuildError
-from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_contents import require_all_there
-from packager.environment.wheels import WHEELS, Wheel
+from packager._archive import ArchiveReader, ArchiveWriter, CheckRecord, Manifest, bounds
+from packager._byte_ranges import Allowance
+from packager._cli import main
+from packager._environment import Target, VendoredContents, vendored_wheels, wheel_contents, wheels
+from packager._environment import wheel_contents as requirements
+from packager._environment.errors import EnvironmentBuildError
+from packager._environment.vendoring import fetch_wheels
+from packager._environment.wheel_contents import require_all_there
+from packager._environment.wheels import WHEELS, Wheel
 from packager.errors import ArchiveError
 
 

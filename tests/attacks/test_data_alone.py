@@ -21,10 +21,10 @@ import kellet.nn.functional as F
 import kellet.optim
 from kellet import nn
 from packager import PackageExporter, verify
-from packager.audit import UntrustedNamesError
+from packager._audit import UntrustedNamesError
+from packager._objects import EncodedObject, ObjectBuildError
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.objects import EncodedObject, ObjectBuildError
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 pytestmark = pytest.mark.processes(share=3)
@@ -63,7 +63,7 @@ def test_extend_of_a_user_list_calls_nothing(target: Path) -> None:
 def test_a_hook_of_an_honest_layer_is_refused_before_the_state_is_loaded(target: Path) -> None:
     model = nn.Linear(2, 2)
     model.register_load_state_dict_pre_hook(forge.trap(target))
-    error = refused(forge.encoded(model), r"a hook \(load_pre\), what the codec 'functools.partial' makes")
+    error = refused(forge.encoded(model), r"a hook \(load_pre\), an object of the codec 'functools.partial'")
     assert isinstance(error, UntrustedNamesError)
     assert not target.exists()
 
@@ -95,7 +95,7 @@ LAZY: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "partial in a partial": (
         lambda: functools.partial(F.relu, [functools.partial(F.relu)]),
-        "'functools.partial' makes in the arguments of a partial",
+        "'functools.partial' in the arguments of a partial",
     ),
     "itemgetter": (lambda: operator.itemgetter(0), "operator.itemgetter, which would look up"),
     "attrgetter": (lambda: operator.attrgetter("a.b"), "operator.attrgetter, which would look up"),
@@ -103,7 +103,7 @@ LAZY: dict[str, tuple[Callable[[], Any], str]] = {
     "method of a module": (lambda: nn.Linear(1, 1).forward, "kellet.nn:Linear.forward"),
     "factory that is a partial": (
         lambda: collections.defaultdict(functools.partial(F.relu)),
-        "a defaultdict whose factory is what the codec 'functools.partial' makes",
+        "a defaultdict whose factory is an object of the codec 'functools.partial'",
     ),
     "factory that is a class": (
         lambda: collections.defaultdict(collections.deque),
@@ -259,9 +259,9 @@ def test_other_attributes_of_a_module_may_be_what_they_like() -> None:
     ("name", "records", "match"),
     [
         ("training", [[K.STR, "x" * 100]], "training is str, not a bool"),
-        ("_modules", [[K.PACKED_DICT, "a", 1]], "holds modules that are none"),
-        ("_modules", [[K.PACKED_LIST]], "no table of modules|holds modules that are none|has no attribute"),
-        ("_parameters", [[K.PACKED_DICT, "a", 1]], "parameters or buffers that are no tensors"),
+        ("_modules", [[K.PACKED_DICT, "a", 1]], "must be modules with names"),
+        ("_modules", [[K.PACKED_LIST]], "no dict of submodules|must be modules with names|has no attribute"),
+        ("_parameters", [[K.PACKED_DICT, "a", 1]], "parameters or buffers that are not tensors"),
         ("_buffers", [[K.PACKED_LIST, 1]], "parameters or buffers without a name"),
     ],
 )
@@ -298,20 +298,20 @@ def test_attributes_of_tensors_do_not_take_the_place_of_their_methods() -> None:
     ids=["module", "module by new", "optimiser"],
 )
 def test_a_class_that_a_codec_knows_is_made_by_that_codec(records: forge.Records) -> None:
-    refused(forge.table_of(records), "which was passed over")
+    refused(forge.table_of(records), "that makes it")
 
 
 @pytest.mark.parametrize(
     ("state", "match"),
     [
-        ({"_step_pre": []}, "has other parts than defaults, param_groups, state"),
+        ({"_step_pre": []}, "may only have defaults, param_groups, state"),
         ({"step": F.relu}, "kellet.nn.functional:relu in the state of an optimiser"),
         ({"defaults": {"lr": nn.ReLU()}}, "an object of kellet.nn:ReLU in the state of an optimiser"),
-        ({"defaults": [1]}, "the defaults of SGD are no options by name"),
-        ({"param_groups": [1]}, "the groups of SGD are no lists of tensors"),
-        ({"param_groups": {}}, "the groups of SGD are no lists of tensors"),
-        ({"state": {"a": {}}}, "the state of SGD is not one of tensors"),
-        ({"state": [1]}, "the state of SGD is not one of tensors"),
+        ({"defaults": [1]}, "the defaults of SGD must be options by name"),
+        ({"param_groups": [1]}, "the groups of SGD must be lists of tensors"),
+        ({"param_groups": {}}, "the groups of SGD must be lists of tensors"),
+        ({"state": {"a": {}}}, "the state of SGD must be a dict by tensor"),
+        ({"state": [1]}, "the state of SGD must be a dict by tensor"),
     ],
 )
 def test_the_state_of_an_optimiser_is_what_its_class_relies_on(state: dict[str, Any], match: str) -> None:
@@ -348,7 +348,7 @@ def test_dtypes_and_strings_are_made_of_plain_data() -> None:
     ]
     refused(
         forge.table_of(records, codecs=["kellet.module", "numpy.dtype"]),
-        "an object of kellet.nn:ReLU in what the codec 'numpy.dtype'",
+        "an object of kellet.nn:ReLU in an object of the codec 'numpy.dtype'",
     )
     elements = [
         [K.GLOBAL, "kellet.nn", "ReLU"],

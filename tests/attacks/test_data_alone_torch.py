@@ -21,10 +21,10 @@ from torch.nn.utils import spectral_norm, weight_norm
 
 import kellet
 from packager import PackageExporter
-from packager.audit import UntrustedNamesError
+from packager._audit import UntrustedNamesError
+from packager._objects import EncodedObject, ObjectBuildError
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.objects import EncodedObject, ObjectBuildError
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
@@ -115,7 +115,7 @@ def test_the_plan_names_the_hook_that_loaders_refuse() -> None:
     ) in exporter.plan().warnings
 
 
-OTHERS = "with other attributes than its own"
+OTHERS = "with unknown attributes"
 
 
 def _norm_hook(*attributes: Any, kind: str = "_forward_pre_hooks", module: str = "weight") -> EncodedObject:
@@ -142,10 +142,10 @@ def _norm_hook(*attributes: Any, kind: str = "_forward_pre_hooks", module: str =
         ({}, None),
         (
             {"attributes": ("name", "weight", "dim", 0, "compute_weight", 1)},
-            "with other attributes than its own",
+            "with unknown attributes",
         ),
-        ({"attributes": ("name", 5, "dim", 0)}, "with other attributes than its own"),
-        ({"attributes": ("name", "weight")}, "with other attributes than its own"),
+        ({"attributes": ("name", 5, "dim", 0)}, "with unknown attributes"),
+        ({"attributes": ("name", "weight")}, "with unknown attributes"),
         ({"attributes": ("name", "bias", "dim", 0)}, "without the parameters bias_g, bias_v"),
         ({"kind": "_forward_hooks"}, r"a hook \(_forward_hooks\), an object of torch.nn.utils.weight_norm"),
         ({"kind": "_load_state_dict_pre_hooks"}, r"a hook \(_load_state_dict_pre_hooks\), an object of"),
@@ -197,7 +197,7 @@ def test_attributes_of_tensors_do_not_take_the_place_of_what_tensors_do(name: st
     ("name", "value", "match"),
     [
         ("training", [K.STR, "x" * 80], "training is str, not a bool"),
-        ("_modules", [K.PACKED_DICT, "a", 1], "holds modules that are none"),
+        ("_modules", [K.PACKED_DICT, "a", 1], "must be modules with names"),
         ("_buffers", RELU, "parameters or buffers without a name"),
     ],
 )
@@ -257,7 +257,7 @@ def test_what_a_state_holds_for_a_slot_is_no_text_of_torch(
     layer, held = records[-1][1:]
     codec = codecs.index(["torch.module", 1])
     records[-1:] = [[K.FINISH, layer, codec, ["state", False, 0, "bias"], held, None], [K.LIST, layer]]
-    with pytest.raises(ObjectBuildError, match="the state holds no tensors of their shapes for 'bias'"):
+    with pytest.raises(ObjectBuildError, match="the state lacks tensors of the right shapes for 'bias'"):
         _load(EncodedObject(msgpack.packb([codecs, records, -len(records)]), made.storages, ()))
     assert asked == []
 
@@ -270,7 +270,7 @@ def test_what_an_optimiser_converts_is_a_number_or_a_tensor(name: str) -> None:
         found = _load(_with_state({"state": {parameter: {name: honest}}}))
         assert float(*[known[name] for known in found.state.values()]) == float(honest)
     for odd in (np.ma.array(1.0), np.ones(1), kellet.ones(1), Fraction(1, 2), None, "1"):
-        with pytest.raises(PackageError, match=f"{name} in the state of SGD is no number"):
+        with pytest.raises(PackageError, match=f"{name} in the state of SGD must be a number"):
             _load(_with_state({"state": {parameter: {name: odd}}}))
 
 
@@ -280,7 +280,7 @@ def test_what_an_optimiser_asks_for_its_truth_is_a_flag(name: str) -> None:
     for honest in (True, None):
         assert _load(_with_state({"param_groups": [{**group, name: honest}]})).param_groups[0][name] is honest
     for odd in (np.ma.array(1.0), torch.ones(1, device="meta"), Fraction(1, 2), [1]):
-        with pytest.raises(PackageError, match=f"{name} in the state of SGD is no number"):
+        with pytest.raises(PackageError, match=f"{name} in the state of SGD must be a number"):
             _load(_with_state({"param_groups": [{**group, name: odd}]}))
 
 

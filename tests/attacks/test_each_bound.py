@@ -10,12 +10,13 @@ from types import ModuleType
 
 import pytest
 
-from packager import globs, toml_text
-from packager.archive import bounds
-from packager.drafting import families
+from packager import _globs as globs
+from packager import _toml_text as toml_text
+from packager._archive import bounds
+from packager._drafting import matching
+from packager._policy import policy
+from packager._weights import legacy_bounds
 from packager.errors import PackageError
-from packager.policy import policy
-from packager.weights import legacy_bounds
 from tests.attacks.bound_rows import ARCHIVE, Row
 from tests.attacks.bound_rows_of_files import FILES, LEGACY
 from tests.tables import one_test
@@ -63,6 +64,10 @@ ELSEWHERE: Mapping[str, str] = {
     "weights MAX_NUMPY_HEADER": "weights/test_legacy_bounds.py::"
     "test_a_header_of_numpy_has_as_many_bytes_as_numpy_reads",
     "weights MAX_NUMPY_BRACKETS": "weights/test_legacy_bounds.py::test_brackets_of_a_header_are_counted",
+    "weights MAX_DCP_MEMORY": "attacks/test_dcp_folders.py::test_the_memory_for_metadata_is_bounded",
+    "weights DCP_BYTES_PER_PART": "attacks/test_dcp_folders.py::test_keys_and_chunks_are_counted_by_bytes",
+    "weights DCP_NODES_PER_VALUE": "attacks/test_dcp_folders.py::test_empty_places_are_counted_by_values",
+    "weights MAX_CUTS": "attacks/test_dcp_folders.py::test_levels_of_cuts_are_counted",
     "files MOST_WORK": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
     "files MOST_STEPS": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
     "files MOST_LETTERS": "drafting/test_effort.py::test_names_that_are_too_long_are_left_out_and_said_so",
@@ -82,6 +87,7 @@ REASONS: Mapping[str, str] = {
     "archive MADE_PER_BYTE": "the part of FREE_MADE that grows with the arrays",
     "archive WHEEL_TEXT_PER_BYTE": "the part of FREE_WHEEL_TEXT that grows with the wheels",
     "weights MEMORY_PER_BYTE": "the part of FREE_MEMORY that grows with the pickle",
+    "weights DCP_MEMORY_PER_BYTE": "the part of what metadata may spend that grows with the pickle",
     "weights COST_OF_PART": "a price, paid from FREE_MEMORY",
     "weights COST_OF_LOOK": "a price, paid from FREE_MEMORY",
     "weights MAX_UNSEEN_KEYS": "how often keys are looked at: none is refused for it",
@@ -95,7 +101,7 @@ def test_as_many_as_the_bound_are_taken_and_one_more_is_refused(
     row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in row.lowered.items():
-        monkeypatch.setattr(f"packager.{name}", value)
+        monkeypatch.setattr(f"packager._{name}", value)
     row.attempt(row.most, tmp_path)
     with pytest.raises((PackageError, ValueError), match=row.said) as refused:
         row.attempt(row.most + 1, tmp_path)
@@ -111,7 +117,7 @@ MODULES = [
     ("files", toml_text),
     ("files", globs),
     ("files", policy),
-    ("files", families),
+    ("files", matching),
 ]
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from packager._weights.legacy_tensors import LegacyStorage, checked_tensor
+from packager._weights.pickle_machine import Named
+from packager._weights.pickle_opcodes import read_pickle
+from packager._weights.sign_bits import SignBits, ViewedStorages, sign_bits_in
+from packager._weights.torch_names import storage_dtype, torch_names
 from packager.errors import LegacyFormatError
-from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
-from packager.weights.pickle_machine import Named
-from packager.weights.pickle_opcodes import read_pickle
-from packager.weights.sign_bits import SignBits, ViewedStorages, sign_bits_in
-from packager.weights.torch_names import storage_dtype, torch_names
 from tests.tables import one_test
 
 NAMES = torch_names()
@@ -259,7 +259,7 @@ def test_tensors_that_fill_their_storage_or_have_no_elements_are_read() -> None:
 
 
 def test_a_tensor_expands_to_so_much_of_its_storage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.weights.legacy_tensors.largest_view", lambda nbytes: 10 * nbytes)
+    monkeypatch.setattr("packager._weights.legacy_tensors.largest_view", lambda nbytes: 10 * nbytes)
     assert checked_tensor(FLOATS, "float32", 0, (10, 4), (0, 1)).nbytes == 160
     with pytest.raises(
         ValueError, match=r"\[11, 4\] over a storage of 16 bytes expands to 176 bytes; .* 160"

@@ -12,9 +12,9 @@ import msgpack
 import torch
 from torch import nn
 
+from packager._objects import EncodedObject, ObjectBuildError, RecordError, encode
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.objects import EncodedObject, ObjectBuildError, RecordError, encode
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.attacks.watched_building import watched_building
 
@@ -135,14 +135,14 @@ def test_what_torch_asks_of_a_tensor_is_a_scalar(attribute: str) -> None:
         getattr(forge.load(forge.archive_of(forge.encoded([value]), externs=EXTERNS))[0], attribute) is True
     )
     setattr(value, attribute, nn.ModuleList([nn.ReLU()]))
-    with pytest.raises(PackageError, match=f"{attribute}, which is compared as an object of torch.nn"):
+    with pytest.raises(PackageError, match=f"{attribute}, which would be compared, is an object of torch.nn"):
         forge.load(forge.archive_of(forge.encoded([value]), externs=EXTERNS))
 
 
 def test_versions_of_modules_are_not_compared_with_what_data_says() -> None:
     model = nn.BatchNorm1d(2)
     model._version = [2]
-    with pytest.raises(PackageError, match=r"_version, which is compared as a list"):
+    with pytest.raises(PackageError, match=r"_version, which would be compared, is a list"):
         forge.load(forge.archive_of(forge.encoded(model), externs=EXTERNS))
 
 

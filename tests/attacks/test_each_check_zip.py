@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from packager._weights import zip_files
 from packager.errors import LegacyFormatError
-from packager.weights import zip_files
 from tests.attacks.zip_forger import LONG, A, B, Entry, Opened, contents, deflated, words, zipped
 
 
@@ -44,7 +44,7 @@ def test_less_than_an_end_record_is_no_zip_file(opened_zip: Opened, size: int) -
     ("end", "message"),
     [
         ({"magic": b"PK\x05\x07"}, r"byte \d+: found no end record"),
-        ({"comment": 1}, "found no end record; the file is cut short, or not only a zip"),
+        ({"comment": 1}, "found no end record; the file is incomplete, or has bytes behind its ZIP"),
         ({"disk": 1}, "is one of several; join them"),
         ({"first": 1}, "is one of several; join them"),
         ({"here": 1}, "is one of several; join them"),

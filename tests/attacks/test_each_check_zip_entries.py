@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from packager.archive import Memory
+from packager._archive import Memory
+from packager._weights import zip_files
 from packager.errors import LegacyFormatError
-from packager.weights import zip_files
 from tests.attacks.zip_forger import LONG, A, Entry, Opened, contents, deflated, words, zipped
 
 # --- the places of entries, and their own headers ---

@@ -12,15 +12,15 @@ import tokenize
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader
+from packager._archive import ArchiveReader
+from packager._graph import encodings, source_encoding, source_text
 from packager.errors import ArchiveError, ArgumentError, PackageError
-from packager.graph import encodings, source_encoding, source_text
 from tests.tables import one_test
 
 
 def package(source: bytes, forger: type) -> bytes:
     """An archive whose one module has this source, whatever an exporter would make of it."""
-    from packager.archive import Manifest, ModuleRecord
+    from packager._archive import Manifest, ModuleRecord
 
     record = ModuleRecord("net", "intern", "r", "b", "net.py", False)
     entries = [("net.py", "source", 1, source)]

@@ -23,10 +23,10 @@ from sklearn.pipeline import Pipeline
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
-from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoint, ModuleRecord
-from packager.calls import EntryMethodError
-from packager.cli import main
-from packager.loading.load_context import StoredObjectError
+from packager._archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoint, ModuleRecord
+from packager._calls import EntryMethodError
+from packager._cli import main
+from packager.errors import KeyNotStoredError
 from tests.tables import one_test
 
 # Some of what is saved here needs trust, which the export says.
@@ -343,7 +343,7 @@ def test_a_method_that_an_estimator_has_under_a_condition_is_told() -> None:
 
 def test_an_entry_point_of_no_object_is_told() -> None:
     for callable in (None, "add"):
-        expected = pytest.raises(StoredObjectError, match="no object '9'")
+        expected = pytest.raises(KeyNotStoredError, match="no object '9'")
         with PackageImporter(renamed(stored([1]), callable, "9")) as importer, expected:
             importer.run({})
 
@@ -366,9 +366,9 @@ def test_the_plan_refuses_what_could_not_be_called(
     target, victim = tmp_path / "net.kellet", tmp_path / "victim"
     exporter = PackageExporter(target, policy="auto", prove=False)
     exporter.save_object("app", "till", make(shop, victim))
-    exporter.save_entry("use", "app", "till", callable)
+    exporter.save_entry_point("use", "app", "till", callable)
     if with_check:
-        exporter.save_check("use", {"arg0": X})
+        exporter.save_example("use", {"arg0": X})
     (problem,) = exporter.plan().problems
     assert (problem.reason, problem.subject) == ("Entry point cannot be called.", "entry point use")
     assert message in problem.context
@@ -382,9 +382,9 @@ def test_the_plan_refuses_a_method_of_a_class_that_is_left_to_the_target(shop: A
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("shop.**")
     exporter.save_object("app", "till", shop.Till())
-    exporter.save_entry("use", "app", "till", "add")
-    exporter.save_entry("model", "app", "till", "predict")
-    exporter.save_entry("none", "app", "other")
+    exporter.save_entry_point("use", "app", "till", "add")
+    exporter.save_entry_point("model", "app", "till", "predict")
+    exporter.save_entry_point("none", "app", "other")
     problems = {problem.subject: problem.context for problem in exporter.plan().problems}
     assert list(problems) == ["entry point use", "entry point none"]
     assert "no code of the archive defines its 'add'" in problems["entry point use"]
@@ -401,6 +401,6 @@ def test_an_object_of_another_archive_keeps_its_entry_point(loaded: Any) -> None
     file = io.BytesIO()
     with PackageExporter(file, policy="auto", importer=(loaded, sys_importer), prove=False) as exporter:
         exporter.save_object("app", "0", loaded.load_object("app", "0"))
-        exporter.save_entry("use", "app", "0", "add")
+        exporter.save_entry_point("use", "app", "0", "add")
     with PackageImporter(file) as importer:
         assert np.array_equal(importer.run({"arg0": X}, "use")["output"], 2 * X)

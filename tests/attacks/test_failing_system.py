@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest
-from packager.archive.archive_errors import ArchiveIOError
-from packager.caches import keep_file
-from packager.cli import main
-from packager.weights import write_checkpoint
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest
+from packager._archive.archive_errors import ArchiveIOError
+from packager._caches import keep_file
+from packager._cli import main
+from packager._weights import write_checkpoint
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=4)
@@ -184,7 +184,7 @@ def test_extract_and_convert_leave_nothing(
             assert code in (0, 3)
             errors = capsys.readouterr().err
             assert code == 0 or os.strerror(number) in errors
-            if "is written, but its folder cannot be synchronised" in errors:
+            if "is written, but its folder cannot be synced" in errors:
                 break
             left = sorted(path.name for path in tmp_path.iterdir())
             assert left == (["w.kellet"] if code else sorted(["w.kellet", Path(command[2]).name])), errors
@@ -210,8 +210,8 @@ def test_a_cache_file_is_whole_or_not_there(
 
 LIMITED = """
 import os, resource, sys
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest
-from packager.archive.archive_errors import ArchiveIOError
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest
+from packager._archive.archive_errors import ArchiveIOError
 
 path = sys.argv[1]
 used = max(map(int, os.listdir("/proc/self/fd"))) + 1

@@ -23,15 +23,15 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import KINDS, ArchiveReader, ArchiveWriter
-from packager.archive.bounds import CHUNK
-from packager.archive.entry_names import MIGRATIONS
-from packager.cli import main
-from packager.environment.creating import create_environment
-from packager.environment.locks import wheels_held
-from packager.environment.own import wheel_of
+from packager._archive import KINDS, ArchiveReader, ArchiveWriter
+from packager._archive.bounds import CHUNK
+from packager._archive.entry_names import MIGRATIONS
+from packager._cli import main
+from packager._environment.creating import create_environment
+from packager._environment.locks import wheels_held
+from packager._environment.own import wheel_of
+from packager._migrations import Migration, attach, rename
 from packager.errors import IntegrityError, PackageError
-from packager.migrations import Migration, attach, rename
 from tests import processes
 
 NET = """
@@ -77,7 +77,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         path = folder / "net.kellet"
         with PackageExporter(path, policy="auto", prove=False) as exporter:
             exporter.save_object("model", "model", net)
-            exporter.save_check("model", {"x": np.ones((1, 2), "f4")})
+            exporter.save_example("model", {"x": np.ones((1, 2), "f4")})
             exporter.save_object("shop", "prices", {"cat": 3, "dog": (4, b"five" * 20)})
             exporter.save_state_dict("shop", "state", {"w": np.arange(4.0), "extra": {"epoch": 12345}})
             exporter.save_text("shop", "words.txt", "honest words")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from packager import PackageImporter
-from packager.archive import (
+from packager._archive import (
     ArchiveWriter,
     CheckRecord,
     EntryPoint,
@@ -29,11 +29,11 @@ from packager.archive import (
     TypeUse,
     add_tensors,
 )
-from packager.archive.archive_errors import ArchiveIOError, MissingEntryError
-from packager.cli import main
+from packager._archive.archive_errors import ArchiveIOError, MissingEntryError
+from packager._cli import main
+from packager._loading.opening import EnvironmentWarning
+from packager._texts import HIDDEN, in_lines, one_line, printable
 from packager.errors import PackageError
-from packager.loading.opening import EnvironmentWarning
-from packager.texts import HIDDEN, in_lines, one_line, printable
 from tests.tables import one_test
 
 EVIL = (
@@ -159,12 +159,12 @@ def subclasses(cls: type) -> Iterator[type]:
 
 def test_every_error_shows_a_text_on_its_line() -> None:
     """The base class does it: no place that raises has to remember."""
-    import packager.analysis
-    import packager.exporting
-    import packager.loading
-    import packager.weights
+    import packager._analysis
+    import packager._exporting
+    import packager._loading
+    import packager._weights
 
-    for room in (packager.analysis, packager.exporting, packager.loading, packager.weights):
+    for room in (packager._analysis, packager._exporting, packager._loading, packager._weights):
         for name in room.__all__:
             getattr(room, name)
     found = [cls for cls in subclasses(PackageError) if cls.__module__.startswith("packager")]

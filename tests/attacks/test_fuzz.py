@@ -122,7 +122,7 @@ def test_other_operations_of_a_pickle_reach_the_machine(fuzz_checkpoints: Any) -
         for place in range(10)
     ]
     assert len(set(outcomes)) > 1
-    assert "refused when opened: PickleRefused" in outcomes
+    assert "refused when opened: CheckpointPickleError" in outcomes
 
 
 def test_the_target_for_checkpoints_would_notice(

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from packager import PackageImporter
+from packager._objects import EncodedObject
+from packager._objects.records import KIND_NAMES
 from packager.errors import PackageError
-from packager.objects import EncodedObject
-from packager.objects.records import KIND_NAMES
 from tests.attacks.grammar import vocabulary as words
 from tests.attacks.grammar.allowed import is_allowed
 from tests.attacks.grammar.graphs import Composed, compose

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import index_name
+from packager._archive import index_name
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -23,10 +23,10 @@ SIZE = 6_000_000
 # `read` says whether the file is one that may be read.
 MEASURED = """
 import re, sys
-import ast, json, numpy, packager.archive.verifying
-from packager.archive import ArchiveReader, verify
+import ast, json, numpy, packager._archive.verifying
+from packager._archive import ArchiveReader, verify
 from packager.errors import PackageError
-from packager.weights import open_checkpoint
+from packager._weights import open_checkpoint
 def used():
     # Not ru_maxrss, which a process has from the one that started it.
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
@@ -88,14 +88,23 @@ HEADERS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: '{"a":{' + many(lambda n: f'"k{n}":0', 10) + "}}",
         "other fields|expected at most",
     ),
+    "spellings of rows behind texts": (
+        lambda: (
+            '{"a":{"b":['
+            + many(lambda n: f'"k{n}"', 20)
+            + "]},"
+            + '{"dtype":"","shape":[],"data_offsets":[' * (SIZE // 80)
+        ),
+        "texts; expected at most|nested deeper|invalid JSON",
+    ),
     "one field": (
         lambda: '{"a":{' + many(lambda _: '"dtype":"U8"', 13) + "}}",
-        "the key 'dtype' stands in it twice|texts; expected at most",
+        "the key 'dtype' twice|texts; expected at most",
     ),
-    "one tensor": (lambda: "{" + many(lambda _: entry("a"), 58) + "}", "the key 'a' stands in it twice"),
+    "one tensor": (lambda: "{" + many(lambda _: entry("a"), 58) + "}", "the key 'a' twice"),
     "dimensions": (
         lambda: "{" + many(lambda n: entry(n, bits(n)), 190) + "}",
-        "sizes in the shapes up to it|commas; expected",
+        "sizes in the shapes so far|commas; expected",
     ),
     "one shape": (
         lambda: "{" + entry("a", many(lambda _: "0", 2)) + "}",

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     MAX_WHEEL_DIRECTORY,
     MAX_WHEEL_METADATA,
     ArchiveReader,
@@ -28,18 +28,18 @@ from packager.archive import (
     Manifest,
     Verification,
 )
-from packager.cli import main
-from packager.environment import Fingerprint, Interpreter
-from packager.environment.creating import CreatedEnvironment, create_environment
-from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, SourceOnlyError
-from packager.environment.installers import Installer, Wanted, explained, run_tool
-from packager.environment.locks import resolve_wheels
-from packager.environment.own import wheel_of
-from packager.environment.targets import Target
-from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_contents import acting_files
-from packager.environment.wheels import WHEELS
-from packager.loading.verifying import verify
+from packager._cli import main
+from packager._environment import Fingerprint, Interpreter
+from packager._environment.creating import CreatedEnvironment, create_environment
+from packager._environment.errors import EnvironmentBuildError, NoSuchVersionError, SourceOnlyError
+from packager._environment.installers import Installer, Wanted, explained, run_tool
+from packager._environment.locks import resolve_wheels
+from packager._environment.own import wheel_of
+from packager._environment.targets import Target
+from packager._environment.vendoring import fetch_wheels
+from packager._environment.wheel_contents import acting_files
+from packager._environment.wheels import WHEELS
+from packager._loading.verifying import verify
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -205,7 +205,7 @@ def test_inspect_shows_what_will_act_by_itself_and_runs_nothing(
     assert main(["inspect", str(path)]) == 0
     out = capsys.readouterr().out
     assert all(f"  {shown}  " in out for shown in ACTING[name][0])
-    assert ("what acts by itself once wheels are installed" in out) is bool(ACTING[name][0])
+    assert ("files of wheels that run by themselves once installed" in out) is bool(ACTING[name][0])
     assert not marker.exists()
 
 
@@ -434,7 +434,7 @@ def test_uv_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_process_of_a_deep_check_starts_without_site(
     archive: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from packager.loading import deep_checks
+    from packager._loading import deep_checks
 
     started: list[list[str]] = []
 

@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from packager.audit import TrustContext, UntrustedNamesError, audit
-from packager.codecs import default_registry
-from packager.objects import EncodedObject, build, encode
-from packager.objects.records import KIND_NAMES
+from packager._audit import TrustContext, UntrustedNamesError, audit
+from packager._codecs import default_registry
+from packager._objects import EncodedObject, build, encode
+from packager._objects.records import KIND_NAMES
 from packager.testing import CodecContract
 from packager.testing.round_trips import resolve
 from tests.attacks import inert_calls
@@ -119,8 +119,8 @@ def test_no_text_of_data_is_a_format() -> None:
     enum:EnumType.__new__ numpy:load logging:FileHandler.__init__ pathlib:Path.write_bytes re
     kellet.hooks:HookRegistry.add kellet.nn.module:Module.__call__ torch.nn.modules.module:Module._call_impl
     torch.nn.modules.activation:MultiheadAttention.__setstate__ torch._C:TensorBase.__bool__
-    packager.package_exporter:PackageExporter.close packager.archive.writer:ArchiveWriter.close
-    packager.cli.main:main packager.loading.packaged_import:PackagedImport.load packager.testing.x:y
+    packager.package_exporter:PackageExporter.close packager._archive.writer:ArchiveWriter.close
+    packager._cli.main:main packager._loading.packaged_import:PackagedImport.load packager.testing.x:y
     tests.attacks.grammar.world:SENTINEL
     """.split(),
 )
@@ -181,16 +181,16 @@ def test_what_honest_objects_call_is_in_the_list(make: Callable[[], Any]) -> Non
 
 
 def test_a_call_that_is_not_in_the_list_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from packager.codecs import Parts
+    from packager._codecs import PartsCodec
 
-    real = Parts.decode
+    real = PartsCodec.decode
 
     def decode(self: Any, literal: Any, children: Any, version: int, context: Any) -> Any:
         made = real(self, literal, children, version, context)
         f"{made}"  # formats what it made
         return made
 
-    monkeypatch.setattr(Parts, "decode", decode)
+    monkeypatch.setattr(PartsCodec, "decode", decode)
     found = calls_of([fractions.Fraction(1, 3)]).outside_the_list()
     formatting = "__str__" if sys.version_info < (3, 12) else "__format__"
     assert ("fraction", f"fractions:Fraction.{formatting}") in found

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from packager._objects import ObjectBuildError
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.objects import ObjectBuildError
-from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -38,7 +38,7 @@ TWICE: dict[str, tuple[Records, str]] = {
         [[K.PACKED_DICT, *(part for at in (*range(200), 7) for part in (at, "x"))]],
         "has the key 7 twice",
     ),
-    "a set": ([[K.SET, 1, 2, 1]], "a dict, or a set, has the key 1 twice"),
+    "a set": ([[K.SET, 1, 2, 1]], "a dict or set has the key 1 twice"),
     "a frozenset": ([[K.FROZENSET, "a", "a"]], "has the key 'a' twice"),
     "a long dict": (
         [[K.LONG_DICT, ["u1", b"\1\2\1"], NUMBERS]],
@@ -48,7 +48,7 @@ TWICE: dict[str, tuple[Records, str]] = {
     "a long frozenset": ([[K.LONG_FROZENSET, ["u1", b"\5\5"]]], "has the key 5 twice"),
     "pairs that come later": (
         [[K.DICT, "a", 1], [K.UPDATE, -1, "a", 2], [K.LIST, -1]],
-        "is given a key, or a member, that it has already",
+        "is given a key or member that it has already",
     ),
     "pairs that come later, twice": (
         [[K.DICT], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]],
@@ -56,7 +56,7 @@ TWICE: dict[str, tuple[Records, str]] = {
     ),
     "members that come later": (
         [[K.SET, 1], [K.ADD, -1, 1, 2], [K.LIST, -1]],
-        "is given a key, or a member, that it has already",
+        "is given a key or member that it has already",
     ),
     "an ordered dict": (
         [[K.CODEC, 1, "OrderedDict"], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]],

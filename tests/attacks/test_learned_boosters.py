@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from packager.audit import TrustContext, UntrustedNamesError, audit
-from packager.objects import Kind as K
+from packager._audit import TrustContext, UntrustedNamesError, audit
+from packager._objects import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 

@@ -26,8 +26,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 
-from packager.audit import TrustContext, UntrustedNamesError, audit
-from packager.objects import Kind as K
+from packager._audit import TrustContext, UntrustedNamesError, audit
+from packager._objects import Kind as K
 from packager.testing import round_trip
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import X, Y, changed

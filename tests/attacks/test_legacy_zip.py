@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from packager._weights import open_checkpoint
 from packager.errors import LegacyFormatError
-from packager.weights import open_checkpoint
 
 LOCAL = b"PK\x03\x04"
 CENTRAL = b"PK\x01\x02"
@@ -178,7 +178,7 @@ def test_a_deflated_entry_is_unpacked_to_its_size_and_no_further(
 def test_deflated_bytes_that_are_none(refused: Callable[[bytes, str], None]) -> None:
     data = bytearray(deflated(npy(np.arange(1000))))
     data[40:60] = b"\xff" * 20
-    refused(bytes(data), r"entry 'a\.npy' is damaged|found b''|expected an array of NumPy")
+    refused(bytes(data), r"entry 'a\.npy' is damaged|found b''|and a version from 1 to 3")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_deflated_bytes_that_are_none(refused: Callable[[bytes, str], None]) -> 
             r"a header with the shape \(9223372036854775808,\)",
         ),
         (b"{'descr': '<f4', 'fortran_order': 1, 'shape': (3,), }", "a shape or an order that cannot be"),
-        (b"{'descr': '<f4', 'shape': (3,), }", "other entries than descr"),
+        (b"{'descr': '<f4', 'shape': (3,), }", "expected descr, fortran_order and shape"),
         (b"__import__('os').system('true')", "no dict of NumPy"),
         (b"(" * 4000, "no dict of NumPy"),
         (b"[" * 190, "no dict of NumPy"),

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, ExternRecord, Manifest
-from packager.cli import main
-from packager.environment import Fingerprint, RecordedEnvironment
-from packager.environment.creating import create_environment
-from packager.environment.errors import EnvironmentBuildError
-from packager.environment.own import wheel_of
-from packager.environment.targets import Target
-from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheels import WHEELS
+from packager._archive import ArchiveReader, ArchiveWriter, ExternRecord, Manifest
+from packager._cli import main
+from packager._environment import Fingerprint, RecordedEnvironment
+from packager._environment.creating import create_environment
+from packager._environment.errors import EnvironmentBuildError
+from packager._environment.own import wheel_of
+from packager._environment.targets import Target
+from packager._environment.vendoring import fetch_wheels
+from packager._environment.wheels import WHEELS
 from packager.errors import ArchiveError, PackageError
 
 Write = Callable[..., Path]
@@ -101,7 +101,7 @@ def test_a_requirement_is_spelled_anew(
     last = capsys.readouterr().out.splitlines()[-1]
     name, _, rest = requirement.replace(" ", "").partition(">")
     spelled = f"{name}>{rest}" if rest else name
-    assert last.replace("'", "") == f"to bring it there: python -m pip install {spelled}"
+    assert last.replace("'", "") == f"to install it: python -m pip install {spelled}"
 
 
 def test_a_requirement_without_a_distribution_is_refused(write: Write) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.archive import pack, unpack
+from packager._archive import pack, unpack
 from tests.tables import one_test
 
 Accepts = Callable[..., bool]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from packager import ArchiveError, MigrationError, PackageError
-from packager.archive import MAX_TENSORS, bounds, pack
-from packager.migrations import (
+from packager._archive import MAX_TENSORS, bounds, pack
+from packager._migrations import (
     Migration,
     Step,
     default,
@@ -20,7 +20,7 @@ from packager.migrations import (
     merge,
     migrate,
     migrated_metadata,
-    migration_from_text,
+    parse_migration,
     plan_migration,
     rename,
     split,
@@ -91,7 +91,7 @@ def test_a_split_over_more_rows_than_a_file_has_tensors_is_refused_before_it(row
 
 def test_a_version_that_moves_without_end_is_refused() -> None:
     endless = Migration("net", [rename("x.{k:any}", "x.{k}", repeat=True)])
-    with pytest.raises(MigrationError, match="renaming does not come to an end"):
+    with pytest.raises(MigrationError, match="renaming never ends"):
         migrated_metadata({"x.y": 1}, endless)
     growing = Migration("net", [rename("{k:any}", "{k}.{k}")] * 60)
     with pytest.raises(MigrationError, match="the key would have"):
@@ -171,16 +171,16 @@ def test_merges_inside_each_other_are_bounded() -> None:
 def test_a_reshape_of_a_million_axes_is_refused_before_it_is_multiplied() -> None:
     text = '[[step]]\nrename = "w"\ntransforms = [{ reshape = [' + "9223372036854775807, " * 100 + "] }]\n"
     with pytest.raises(MigrationError, match="shape has 100 axes; at most 64"):
-        migration_from_text(text)
+        parse_migration(text)
     with pytest.raises(MigrationError, match=r"m:1: shape has a number of 67 bits; at most 64"):
-        migration_from_text(f'[[step]]\ndefault = "w"\nfill = 0\nshape = [{10**20}]\ndtype = "int8"\n', "m")
+        parse_migration(f'[[step]]\ndefault = "w"\nfill = 0\nshape = [{10**20}]\ndtype = "int8"\n', "m")
 
 
 # --- matching ---
 
 
 def runs(program: str, seconds: int = 60) -> None:
-    head = "from packager.migrations import *\nimport time\n"
+    head = "from packager._migrations import *\nimport time\n"
     processes.run([sys.executable, "-c", head + program], cold=True, timeout=seconds, check=True)
 
 

@@ -15,13 +15,13 @@ import pytest
 
 import kellet
 from packager import MigrationError, PackageExporter, PackageImporter
-from packager.migrations import migrate
+from packager._migrations import migrate
 
 Project = Callable[[Mapping[str, str]], Path]
 
 NET = """
 from kellet import nn
-from packager.migrations import Migration, NamedFunction, migrate, rename, with_migrations
+from packager._migrations import Migration, NamedFunction, migrate, rename, with_migrations
 import bank.legacy
 
 CALLS = Migration("calls", [rename("old", "fc.bias", NamedFunction("bank.legacy:times"))], to=2)

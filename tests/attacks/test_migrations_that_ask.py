@@ -14,7 +14,7 @@ import pytest
 
 from kellet import nn
 from packager import MigrationError
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     Permute,
     Step,
@@ -145,7 +145,7 @@ def test_a_value_that_is_not_quite_a_number_is_not_compared(value: Any) -> None:
 def test_a_large_array_is_not_read_for_a_gate() -> None:
     class Unread(dict[str, Any]):
         def header(self, key: str) -> Any:
-            from packager.migrations import Header
+            from packager._migrations import Header
 
             return Header((1 << 40,) if key == "v" else (1,), "float32")
 
@@ -177,7 +177,7 @@ ASKED = {
 @pytest.mark.parametrize("gates", ASKED)
 def test_what_is_asked_at_every_key_counts_as_matching(gates: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or ten steps, each asking at each of 20,000 keys, would take minutes."""
-    monkeypatch.setattr("packager.migrations.applying.MAX_MATCHING", 1_000_000)
+    monkeypatch.setattr("packager._migrations.applying.MAX_MATCHING", 1_000_000)
     state: dict[str, Any] = {f"k{n}.w": 1 for n in range(200)} | {f"k{n}.v": 3 for n in range(200)}
     module = dict.fromkeys((f"k{n}" for n in range(200)), Net())
     RAN.clear()

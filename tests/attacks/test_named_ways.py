@@ -23,8 +23,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from packager.audit import UntrustedNamesError
-from packager.objects import EncodedObject, ObjectBuildError
+from packager._audit import UntrustedNamesError
+from packager._objects import EncodedObject, ObjectBuildError
 from packager.testing import round_trip
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import FAR, X, Y
@@ -277,7 +277,7 @@ WAYS: dict[str, Way] = {
         words,
         lambda one: one.cls_token,
         at("vocab_files_names", {"vocab_file": CHOSEN}),
-        "vocab_files_names of CanineTokenizer is one value for all its objects",
+        "vocab_files_names belongs to the class CanineTokenizer",
     ),
     "a hasher without features": (
         "sklearn",
@@ -333,14 +333,14 @@ WAYS: dict[str, Way] = {
         lambda: made("imblearn.over_sampling:RandomOverSampler"),
         shown,
         at("anything", 1),
-        "anything of RandomOverSampler is no attribute that its code assigns",
+        "anything of RandomOverSampler is an attribute that its code never assigns",
     ),
     "a name that no code of a tokenizer assigns": (
         "transformers",
         words,
         lambda one: one.cls_token,
         at("anything", 1),
-        "anything of CanineTokenizer is no attribute that its code assigns",
+        "anything of CanineTokenizer is an attribute that its code never assigns",
     ),
     "processes for each column": (
         "sklearn",

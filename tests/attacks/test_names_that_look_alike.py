@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader, Manifest, ModuleRecord, name_problems
-from packager.archive.entry_names import check_names
-from packager.archive.manifest import dump_manifest
+from packager._archive import ArchiveReader, Manifest, ModuleRecord, name_problems
+from packager._archive.entry_names import check_names
+from packager._archive.manifest import dump_manifest
+from packager._names import InvalidNameError, check_module_name, check_resource_name
 from packager.errors import ArchiveError, PackagingError
-from packager.names import InvalidNameError, check_module_name, check_resource_name
 from tests.tables import one_test
 
 HIDDEN_ONES = [
@@ -93,11 +93,11 @@ def test_the_plan_says_which_files_cannot_be_stored(package: Callable[..., str])
     exporter.save_module(name)
     problems = exporter.plan().problems
     assert {one.reason for one in problems} == {
-        "File has a name that no archive can hold, or not beside another one."
+        "Name of a file cannot stand in an archive, alone or beside another name."
     }
     assert [ascii(one.subject) for one in problems] == [r"'oddfiles/a\u200bb.txt'", r"'oddfiles/x\xb2.txt'"]
     assert "\u200b" not in str(exporter.plan())
-    with pytest.raises(PackagingError, match="name that no archive can hold"):
+    with pytest.raises(PackagingError, match="Name of a file cannot stand in an archive"):
         exporter.close()
 
 

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveReader
+from packager._archive import ArchiveReader
 from tests import processes
 
 WATCHED = """
 import random, sys
 sys.path.insert(0, sys.argv[1])
 import fuzz_archives as fuzz
-from packager.archive import ArchiveReader, verify
+from packager._archive import ArchiveReader, verify
 from packager.errors import PackageError
-from packager.codecs import default_registry
-from packager.audit import names_in
+from packager._codecs import default_registry
+from packager._audit import names_in
 
 registry = default_registry()  # which looks for codecs among what is installed, once
 

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 import kellet
 import kellet.optim
 from kellet import nn
-from packager.audit import TrustContext, UntrustedNamesError, audit
+from packager._audit import TrustContext, UntrustedNamesError, audit
+from packager._objects import EncodedObject, RecordError, encode
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.objects import EncodedObject, RecordError, encode
-from packager.objects.records import Kind as K
 from packager.testing.round_trips import load
 from tests import processes
 
@@ -326,7 +326,7 @@ def test_module_that_holds_itself_is_refused() -> None:
         [K.FILL, -3, "_modules", -4],
         [K.FINISH, -3, 1, ["state", True, 0]],
     ]
-    with pytest.raises(PackageError, match="a module holds itself"):
+    with pytest.raises(PackageError, match="A module contains itself"):
         load(EncodedObject(_table(*records, root=-3, codecs=number), (), ()), TRUST_CONTEXT)
 
 
@@ -374,10 +374,10 @@ WATCH = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from packager.audit import TrustContext, audit, names_in
+from packager._audit import TrustContext, audit, names_in
 from packager.errors import PackageError
-from packager.codecs import default_registry
-import packager.codecs.arrays, packager.codecs.numpy_values  # ours, which a codec is found in
+from packager._codecs import default_registry
+import packager._codecs.arrays, packager._codecs.numpy_values  # ours, which a codec is found in
 data = Path({data!r}).read_bytes()
 registry = default_registry()
 events = []

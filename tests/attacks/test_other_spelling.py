@@ -13,10 +13,10 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter, verify
-from packager.cli import main
-from packager.loading import parsing_process
-from packager.objects import EncodedObject
-from packager.objects.records import Kind as K
+from packager._cli import main
+from packager._loading import parsing_process
+from packager._objects import EncodedObject
+from packager._objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.attacks.test_data_alone import HONEST
 from tests.attacks.test_inert_calls import CONTRACTS

@@ -20,11 +20,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from packager._weights import CheckpointPickleError, open_checkpoint
+from packager._weights.pickle_machine import Opaque
+from packager._weights.pickle_opcodes import _OPERATIONS, read_pickle
+from packager._weights.torch_names import torch_names
 from packager.errors import LegacyFormatError, PackageError
-from packager.weights import PickleRefused, open_checkpoint
-from packager.weights.pickle_machine import Opaque
-from packager.weights.pickle_opcodes import _OPERATIONS, read_pickle
-from packager.weights.torch_names import torch_names
 from tests import processes
 from tests.tables import one_test
 
@@ -106,7 +106,7 @@ def test_every_opcode_outside_the_list_is_refused_by_name_and_offset(
     opcode: pickletools.OpcodeInfo,
 ) -> None:
     pickled = b"\x80\x02N(" + opcode.code.encode("latin-1") + ARGUMENTS.get(opcode.name, bytes(8)) + b"."
-    with pytest.raises(PickleRefused, match=f"offset 4: opcode {opcode.name} is not among those"):
+    with pytest.raises(CheckpointPickleError, match=f"offset 4: opcode {opcode.name} is not among those"):
         read(pickled)
 
 
@@ -125,7 +125,7 @@ def test_every_byte_that_is_no_opcode_is_refused() -> None:
     known = {op.code.encode("latin-1") for op in pickletools.opcodes}
     for byte in range(256):
         if bytes([byte]) not in known:
-            with pytest.raises(PickleRefused, match=f"offset 2: byte {byte:#04x} is no opcode"):
+            with pytest.raises(CheckpointPickleError, match=f"offset 2: byte {byte:#04x} is no opcode"):
                 read(b"\x80\x02" + bytes([byte]) + b".")
 
 
@@ -154,7 +154,7 @@ class Attack:
 )
 def test_calls_are_refused_by_name(protocol: int, call: tuple[object, ...], name: str) -> None:
     attack = pickle.dumps({"w": Attack(*call)}, protocol)
-    with pytest.raises(PickleRefused, match=rf"names '[\w.]*{name}'|opcode \w+ is not among"):
+    with pytest.raises(CheckpointPickleError, match=rf"names '[\w.]*{name}'|opcode \w+ is not among"):
         read(attack)
 
 
@@ -181,7 +181,7 @@ def test_tricks_with_objects_execute_nothing(pickled: bytes, opaque: bool) -> No
     """Refused; or, where the caller takes unknown objects, something that stands for them."""
     try:
         found = read(pickled, opaque)
-    except PickleRefused:
+    except CheckpointPickleError:
         return
     assert opaque
     assert isinstance(found, (Opaque, dict, list))
@@ -206,17 +206,17 @@ def test_tricks_with_objects_execute_nothing(pickled: bytes, opaque: bool) -> No
 )
 @pytest.mark.parametrize("items", [b"K\x00K\x01s", b"(K\x00K\x01u", b"(K\x00K\x01K\x02K\x03u"])
 def test_items_are_set_in_dicts_only(target: bytes, found: str, items: bytes) -> None:
-    with pytest.raises(PickleRefused, match=rf"SETITEMS? on {found}"):
+    with pytest.raises(CheckpointPickleError, match=rf"SETITEMS? on {found}"):
         read(b"\x80\x05" + target + items + b".")
 
 
 def test_items_are_not_set_in_tensors(archive: Callable[..., Path]) -> None:
     bare = tensor()[len(b"\x80\x02}" + text("w")) : -2]  # the tensor alone
-    with pytest.raises(PickleRefused, match="SETITEM on LegacyTensor"):
+    with pytest.raises(CheckpointPickleError, match="SETITEM on LegacyTensor"):
         open_checkpoint(archive(b"\x80\x02" + bare + b"K\x00K\x01s."))
-    with pytest.raises(PickleRefused, match="APPEND on LegacyTensor"):
+    with pytest.raises(CheckpointPickleError, match="APPEND on LegacyTensor"):
         open_checkpoint(archive(b"\x80\x02" + bare + b"K\x01a."))
-    with pytest.raises(PickleRefused, match="BUILD on LegacyTensor"):
+    with pytest.raises(CheckpointPickleError, match="BUILD on LegacyTensor"):
         open_checkpoint(archive(b"\x80\x02" + bare + b"}b."))
 
 
@@ -230,7 +230,7 @@ def test_items_are_not_set_in_tensors(archive: Callable[..., Path]) -> None:
         ({"count": 1 << 62}, "says 4611686018427387904 of float32"),
         ({"storage": b"ctorch\nDoubleStorage\n"}, "says 3 of float64"),
         ({"storage": b"ctorch\nByteStorage\n"}, "says 3 of uint8"),
-        ({"storage": b"ctorch\nfloat32\n"}, "a storage that cannot be found"),
+        ({"storage": b"ctorch\nfloat32\n"}, "the storage of a tensor cannot be read"),
         ({"storage": b"K\x01"}, "int is no class of storages"),
         ({"key": "1"}, "storage '1' is not in the file"),
         ({"key": "../data.pkl"}, r"storage '\.\./data\.pkl' is not in the file"),
@@ -251,7 +251,7 @@ def test_items_are_not_set_in_tensors(archive: Callable[..., Path]) -> None:
 def test_wrong_storages_and_tensors_are_refused(
     archive: Callable[..., Path], changed: dict[str, object], message: str, opaque: bool
 ) -> None:
-    with pytest.raises(PickleRefused, match=message):
+    with pytest.raises(CheckpointPickleError, match=message):
         open_checkpoint(archive(tensor(**changed)), skip_unknown=opaque)
 
 
@@ -276,7 +276,7 @@ def test_empty_tensors_with_huge_shapes_cost_nothing(archive: Callable[..., Path
 def peak_of(pickled: bytes) -> int:
     """Peak of memory while a pickle is read; errors must be typed."""
     tracemalloc.start()
-    with contextlib.suppress(PickleRefused):
+    with contextlib.suppress(CheckpointPickleError):
         read(pickled)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -298,12 +298,12 @@ def peak_of(pickled: bytes) -> int:
     ids="sets dicts marks memo tuples ordered numbered tuple-keys".split(),
 )
 def test_memory_is_bounded_by_the_size_of_the_pickle(pickled: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.weights.pickle_opcodes.FREE_MEMORY", 1 << 20)
+    monkeypatch.setattr("packager._weights.pickle_opcodes.FREE_MEMORY", 1 << 20)
     assert peak_of(pickled) < (2 << 20) + 33 * len(pickled)
 
 
 def test_a_pickle_that_makes_too_much_of_its_bytes_is_refused() -> None:
-    with pytest.raises(PickleRefused, match="far more objects than a checkpoint of its size has"):
+    with pytest.raises(CheckpointPickleError, match="far more objects than a checkpoint of its size has"):
         read(b"\x80\x02" + b"\x8f" * 350_000 + b".")
 
 
@@ -326,12 +326,14 @@ def test_a_pickle_that_makes_too_much_of_its_bytes_is_refused() -> None:
 )
 def test_claims_of_size_take_no_memory(pickled: bytes) -> None:
     assert peak_of(pickled) < 4 << 20
-    with pytest.raises(PickleRefused):
+    with pytest.raises(CheckpointPickleError):
         read(pickled)
 
 
 def test_long_numbers_are_refused() -> None:
-    with pytest.raises(PickleRefused, match="a number of 257 bytes; no data has one of more than 256"):
+    with pytest.raises(
+        CheckpointPickleError, match="a number of 257 bytes; no data has one of more than 256"
+    ):
         read(b"\x80\x04\x8b\x01\x01\x00\x00" + b"\x01" * 257 + b".")
     assert read(b"\x80\x02\x8a\xff" + b"\x01" * 255 + b".") == int.from_bytes(b"\x01" * 255, "little")
 
@@ -340,14 +342,20 @@ def test_keys_that_collide_are_refused() -> None:
     prime = (1 << 61) - 1  # what Python takes hashes of numbers modulo
     clash = [number(prime * n) + b"N" for n in range(1, 602)]
     assert len(read(b"\x80\x02}(" + b"".join(clash[:500]) + b"u.")) == 500
-    with pytest.raises(PickleRefused, match="601 keys whose hashes collide, so that each would be compared"):
+    with pytest.raises(
+        CheckpointPickleError, match="601 keys whose hashes collide, so that each would be compared"
+    ):
         read(b"\x80\x02}(" + b"".join(clash) + b"u.")
     tuples = [b"M" + struct.pack("<H", n) + b"\x85N" for n in range(2001)]
     assert len(read(b"\x80\x02}(" + b"".join(tuples) + b"u.")) == 2001
     for size, refused in ((8, False), (9, True)):
-        with pytest.raises(PickleRefused, match="a tuple of 9; no") if refused else contextlib.nullcontext():
+        with (
+            pytest.raises(CheckpointPickleError, match="a tuple of 9; no")
+            if refused
+            else contextlib.nullcontext()
+        ):
             read(b"\x80\x02}(" + b"K\x01" * size + b"tNs.")
-    with pytest.raises(PickleRefused, match="a key of type complex"):
+    with pytest.raises(CheckpointPickleError, match="a key of type complex"):
         read(b"\x80\x02}cbuiltins\ncomplex\nK\x01K\x01\x86RNs.")
 
 
@@ -380,7 +388,7 @@ def test_shared_parts_are_not_written_out(
     archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each dict holds the one before twice: two to the power of 60 paths."""
-    monkeypatch.setattr("packager.weights.contents.MAX_PARTS", 100_000)
+    monkeypatch.setattr("packager._weights.contents.MAX_PARTS", 100_000)
     doubled = text("w") + tensor()[9:-2] + text("inner") + b"}" + b"q\x00"
     for n in range(60):
         doubled += (
@@ -398,7 +406,7 @@ def test_shared_parts_are_not_written_out(
 
 def test_unknown_names_are_told_all_at_once() -> None:
     pickled = b"\x80\x02](cos\nsystem\ncargparse\nNamespace\ncos\nsystem\ne."
-    with pytest.raises(PickleRefused) as caught:
+    with pytest.raises(CheckpointPickleError) as caught:
         read(pickled)
     lines = str(caught.value).splitlines()
     assert lines[0] == "pickle, offset 4: the pickle names 'os.system', which is not plain data"
@@ -408,7 +416,7 @@ def test_unknown_names_are_told_all_at_once() -> None:
 
 def test_thousands_of_names_are_not_gathered() -> None:
     names = b"".join(b"cmod%d\nname\n0" % n for n in range(2000))
-    with pytest.raises(PickleRefused, match="and 990 more\n"):
+    with pytest.raises(CheckpointPickleError, match="and 990 more\n"):
         read(b"\x80\x02" + names + b"N.")
 
 
@@ -454,13 +462,13 @@ def test_thousands_of_names_are_not_gathered() -> None:
     ],
 )
 def test_names_on_the_list_take_their_arguments_alone(pickled: bytes) -> None:
-    with pytest.raises(PickleRefused):
+    with pytest.raises(CheckpointPickleError):
         read(b"\x80\x02" + pickled + b".")
 
 
 def test_persistent_ids_are_storages_alone(archive: Callable[..., Path]) -> None:
     for pid in (b"N", b"K\x01", text("storage"), b"]", b"(" + text("module") + b"cos\nsystem\nNNNt", b")"):
-        with pytest.raises(PickleRefused):
+        with pytest.raises(CheckpointPickleError):
             open_checkpoint(archive(b"\x80\x02" + pid + b"Q."))
 
 
@@ -498,7 +506,7 @@ def test_no_part_of_a_stream_may_hold_names(tmp_path: Path) -> None:
     for place in range(5):
         changed = [*parts[:place], attack, *parts[place + 1 :]]
         (tmp_path / "s.pt").write_bytes(b"".join(changed) + STREAM[rest.tell() :])
-        with pytest.raises(PickleRefused, match=r"(__builtin__|builtins)\.print"):
+        with pytest.raises(CheckpointPickleError, match=r"(__builtin__|builtins)\.print"):
             open_checkpoint(tmp_path / "s.pt")
 
 
@@ -536,7 +544,7 @@ def test_nothing_is_executed_whatever_the_file(tmp_path: Path) -> None:
 import glob, sys
 import ast, atexit, json, pickletools, tempfile, numpy  # what readers import when they need it
 from packager.errors import PackageError
-from packager.weights import open_checkpoint
+from packager._weights import open_checkpoint
 files = sorted(glob.glob({str(tmp_path / "*.pt")!r}))
 seen = []
 sys.addaudithook(lambda event, args: seen.append((event, str(args))))

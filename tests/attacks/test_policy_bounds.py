@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from packager import toml_text
-from packager.migrations import MigrationFileError, migration_from_text, read_migration
-from packager.policy import PolicyFileError, parse_policy, read_policy
-from packager.toml_text import TomlError, parse_toml
+from packager import _toml_text as toml_text
+from packager._migrations import MigrationFileError, parse_migration, read_migration
+from packager._policy import PolicyFileError, parse_policy, read_policy
+from packager._toml_text import TomlError, parse_toml
 from tests import processes
 from tests.tables import one_test
 
@@ -44,7 +44,7 @@ def test_a_hostile_file_is_refused_with_its_line(name: str) -> None:
     with pytest.raises(PolicyFileError, match=message):
         parse_policy(HEAD + text)
     with pytest.raises(MigrationFileError, match=message):
-        migration_from_text(HEAD + text)
+        parse_migration(HEAD + text)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -53,7 +53,7 @@ def test_a_hostile_file_takes_little_memory(name: str, tmp_path: Path) -> None:
     path.write_text(HEAD + HOSTILE[name][0], encoding="utf-8")
     program = (
         "import resource, sys\n"
-        "from packager.policy import PolicyFileError, read_policy\n"
+        "from packager._policy import PolicyFileError, read_policy\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))\n"
         "try:\n    read_policy(sys.argv[1])\n"
         "except PolicyFileError:\n    sys.exit(0)\n"
@@ -112,7 +112,7 @@ def test_what_reaches_a_bound_is_read(text: str, value: object) -> None:
 @pytest.mark.parametrize("opening", ['"', '"""', "'", "'''", '"\\', '"""\\', '\\"', "\\'"])
 def test_strings_that_never_end_are_looked_through_once(opening: str) -> None:
     program = (
-        "from packager.toml_text import TomlError, _measure\n"
+        "from packager._toml_text import TomlError, _measure\n"
         f"for text in ({opening!r} * 300_000, 'a = \"' + {opening!r} * 300_000 + '\\\\'):\n"
         "    try:\n        _measure(text)\n    except TomlError:\n        pass\n"
     )
@@ -147,4 +147,4 @@ def test_a_file_without_end_is_read_to_the_bound(tmp_path: Path, monkeypatch: py
 def test_no_other_file_of_the_package_asks_the_parser() -> None:
     root = Path(toml_text.__file__).parent
     users = [path.name for path in root.rglob("*.py") if "import tomllib" in path.read_text(encoding="utf-8")]
-    assert users == ["toml_text.py"]
+    assert users == ["_toml_text.py"]

@@ -44,7 +44,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 
-from packager.objects import ObjectBuildError
+from packager._objects import ObjectBuildError
 from packager.testing import round_trip
 from tests.attacks.c_state import FAR, X, Y
 from tests.tables import one_test

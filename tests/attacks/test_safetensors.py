@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import index_name, pack
+from packager._archive import index_name, pack
 from tests.tables import one_test
 
 Accepts = Callable[..., bool]

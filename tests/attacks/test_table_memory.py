@@ -14,9 +14,9 @@ import msgpack
 import pytest
 
 from packager import PackageImporter
-from packager.objects import EncodedObject
-from packager.objects.records import VERSION
-from packager.objects.records import Kind as K
+from packager._objects import EncodedObject
+from packager._objects.records import VERSION
+from packager._objects.records import Kind as K
 from tests.attacks.object_forger import archive_of, encoded, extras_of
 
 MIB = 1 << 20
@@ -24,9 +24,9 @@ SIZE = 6_000_000
 
 MEASURED = """
 import re, sys
-import numpy, packager.archive.verifying, packager.cli.inspect_command
+import numpy, packager._archive.verifying, packager._cli.inspect_command
 from packager import PackageImporter
-from packager.cli.main import main
+from packager._cli.main import main
 from packager.errors import PackageError
 def used():
     # Not ru_maxrss, which a process has from the one that started it.
@@ -65,9 +65,9 @@ def many(fill: bytes) -> bytes:
     return listed(SIZE // len(fill)) + fill * (SIZE // len(fill))
 
 
-RECORDS = "are read; an object that consists of so many tiny ones"
-MEMORY = "bytes of memory and more, at most 1391"
-MAP = "and a table of records has none"
+RECORDS = "Store so many tiny objects as an array"
+MEMORY = "bytes of memory, beyond the limit of 1391"
+MAP = "expected a table of records, without maps"
 TABLES: dict[str, tuple[Callable[[], bytes], str]] = {
     "records that are empty maps": (lambda: table(many(b"\x80")), RECORDS),
     "records that are empty lists": (lambda: table(many(b"\x90")), RECORDS),
@@ -86,7 +86,7 @@ TABLES: dict[str, tuple[Callable[[], bytes], str]] = {
     "codecs that are maps": (lambda: table(b"\x90", codecs=many(b"\x80")), MAP),
     "a root of lists": (lambda: table(b"\x90", root=many(b"\x90")), MEMORY),
     "maps alone": (lambda: many(b"\x80"), MAP),
-    "extension types": (lambda: of_many(b"\xd4\x01\x01"), "0xd4, which starts an extension type"),
+    "extension types": (lambda: of_many(b"\xd4\x01\x01"), "0xd4, which starts no value of the format"),
 }
 
 

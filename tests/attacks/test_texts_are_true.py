@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader, ArchiveWriter, ExternRecord
-from packager.environment.own import wheel_of
-from packager.environment.wheels import WHEELS
+from packager._archive import ArchiveReader, ArchiveWriter, ExternRecord
+from packager._environment.own import wheel_of
+from packager._environment.wheels import WHEELS
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -127,7 +127,7 @@ def test_a_command_that_says_that_it_runs_nothing_runs_nothing(
     values["OUT.safetensors"] = str(tmp_path / "out.safetensors")
     command = [values.get(word, word) for word in COMMANDS[name]]
     # The installed command: `python -m` would put the folder on the path of Python itself.
-    program = "import sys; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from packager._cli import main; sys.exit(main(sys.argv[1:]))"
     done = processes.run(
         [sys.executable, "-P", "-c", program, *command],
         cwd=place / "here",

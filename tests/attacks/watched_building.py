@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any, Final
 
-from packager.codecs import Codec
-from packager.objects.kinds import ROWS
-from packager.objects.records import KIND_NAMES
+from packager._codecs import Codec
+from packager._objects.kinds import ROWS
+from packager._objects.records import KIND_NAMES
 from tests.attacks.call_names import is_of_view, name_of_code, name_of_function
 from tests.attacks.inert_calls import is_listed
 

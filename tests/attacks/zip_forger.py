@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from packager.weights.zip_files import ZipFile
+from packager._weights.zip_files import ZipFile
 
 LONG = 0xFFFFFFFF
 

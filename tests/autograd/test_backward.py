@@ -92,6 +92,21 @@ def test_complex_gradient_is_the_conjugate_one() -> None:
     assert z.grad.item() == 2 - 4j
 
 
+def test_one_step_between_leaves_finds_the_output_that_was_saved() -> None:
+    x = kellet.tensor(2.0, requires_grad=True)
+    y = x.exp()
+    y.backward()
+    assert x.grad.item() == y.item()
+    with pytest.raises(GradientError, match="a second time"):
+        y.backward()
+
+
+def test_backward_from_the_first_of_several_outputs() -> None:
+    x = kellet.tensor([3.0, 1.0], requires_grad=True)
+    x.max(0).values.backward()
+    assert x.grad.tolist() == [1.0, 0.0]
+
+
 def test_several_outputs_at_once() -> None:
     x = kellet.tensor([1.0, 2.0], requires_grad=True)
     autograd.backward([x * 2, (x * 3).sum()], [kellet.ones(2), None])

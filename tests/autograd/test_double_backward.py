@@ -211,3 +211,13 @@ def test_a_graph_of_the_gradient_is_made_only_where_it_is_asked_for() -> None:
     grad(y, x)
     with pytest.raises(RuntimeError, match=r"second time|freed|retain_graph"):
         grad(y, x)  # without a graph of the gradient nothing is kept for another pass
+
+
+def test_a_gradient_that_goes_past_a_part_set_to_zero_has_derivatives() -> None:
+    x = kellet.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    v = kellet.ones(3, requires_grad=True)
+    y = x * x
+    y[1:].zero_()
+    (first,) = grad(y, x, v, create_graph=True)
+    assert first.tolist() == [2.0, 0.0, 0.0]
+    assert [one.tolist() for one in grad(first.sum(), (x, v))] == [[2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]

@@ -11,6 +11,7 @@ import kellet
 from kellet.autograd import Function
 from kellet.autograd.function import once_differentiable
 from kellet.errors import GradientError, VersionError
+from tests.annotated import defined
 
 
 class Multiply(Function):
@@ -125,6 +126,22 @@ def test_setup_context_beside_a_forward_without_ctx(x: kellet.Tensor) -> None:
     y = Scale.apply(x)
     assert y.grad_fn.total == 15.0
     y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_annotations_of_a_forward_may_name_what_is_not_there(x: kellet.Tensor) -> None:
+    class Scale(Function):
+        forward = staticmethod(defined("def forward(x, factor: NotHere = 3.0): return x * factor", "forward"))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            _, ctx.factor = inputs
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.factor, None
+
+    Scale.apply(x).sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
 
 

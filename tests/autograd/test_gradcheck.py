@@ -71,6 +71,10 @@ def test_values_taken_out_of_the_graph_are_noticed(x: kellet.Tensor) -> None:
         gradcheck(lambda x: x.detach() * 2, x)
 
 
+def test_what_depends_on_no_input_passes(x: kellet.Tensor) -> None:
+    assert gradcheck(lambda x: kellet.ones(2, dtype=kellet.float64), x)
+
+
 def test_backward_that_differs_from_call_to_call(x: kellet.Tensor) -> None:
     class Noisy(Function):
         calls = 0

@@ -13,12 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from packager import PackageExporter, PackageImporter, caches
-from packager.caches import CacheWarning, keep_file, keep_folder, others_may_write, read_own, usable_cache
+from packager import PackageExporter, PackageImporter
+from packager import _caches as caches
+from packager._caches import (
+    CacheWarning,
+    keep_file,
+    keep_folder,
+    may_come_with,
+    others_may_write,
+    read_own,
+    usable_cache,
+)
+from packager._graph.import_statements import read_statements
+from packager._graph.source_table import ScanCache
+from packager._kept_file import Kept, KeptFile
 from packager.errors import ArchiveError
-from packager.graph.import_statements import read_statements
-from packager.graph.source_table import ScanCache
-from packager.kept_records import KeptRecords, Record
 from tests import processes
 
 
@@ -118,6 +127,7 @@ def test_the_folder_for_temporary_files_may_hold_one(tmp_path: Path) -> None:
     sticky(tmp_path / "tmp")
     (tmp_path / "tmp" / "cache").mkdir(mode=0o700)
     assert others_may_write(tmp_path / "tmp" / "cache") is None
+    assert others_may_write(tmp_path / "tmp" / "not" / "there") is None
 
 
 @pytest.mark.unix
@@ -220,9 +230,9 @@ def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load() == "42"
     (compiled,) = (tmp_path / "cache" / "bytecode").iterdir()
     planted = marshal.dumps((compile("answer = 'planted'", "placed.py", "exec"), False))
-    honest = KeptRecords(str(compiled))
-    (digest,) = [one.digest for one in honest.records()]
-    compiled.write_bytes(Record(digest, planted).packed())
+    honest = KeptFile(str(compiled))
+    (digest,) = [one.digest for one in honest.whole()]
+    compiled.write_bytes(Kept(digest, planted).packed())
     assert load() == "planted"  # this user may do so
     (tmp_path / "cache").chmod(0o777)
     assert load() == "42"
@@ -251,3 +261,47 @@ def test_one_of_ones_own_is_filled_without_a_word(tmp_path: Path, monkeypatch: p
         with PackageImporter(archive()) as importer:
             assert importer.import_module("placed").here.startswith(str(tmp_path / "cache"))
     assert {path.name for path in (tmp_path / "cache").iterdir()} >= {"bytecode", "code"}
+
+
+@pytest.mark.parametrize(
+    ("place", "archive", "came"),
+    [
+        (".config/kellet/signers.toml", "net.kellet", False),
+        (".config/signers.toml", "net.kellet", False),
+        (".config/kellet/signers.toml", "../net.kellet", False),
+        ("conf/signers.toml", "models/net.kellet", False),
+        ("signers.toml", "net.kellet", True),
+        ("keys/team.pub", "net.kellet", True),
+        (".config.old/signers.toml", "net.kellet", True),
+        ("download/.config/kellet/signers.toml", "download/net.kellet", True),
+        ("download/signers.toml", "download/net.kellet", True),
+        (".config/kellet/signers.toml", ".config/net.kellet", True),
+        (".config/kellet/signers.toml", ".config/kellet/net.kellet", True),
+        (".config/net.kellet/signers.toml", ".config/net.kellet", True),
+        (".config/kellet/signers.toml", ".config", True),
+        (".config/kellet/signers.toml", "", True),
+    ],
+)
+@pytest.mark.parametrize("by", ["home", "variable", "link"])
+def test_settings_of_the_user_came_with_no_archive_above_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, archive: str, came: bool, by: str
+) -> None:
+    home = tmp_path / "home"
+    for one in ("conf", "models", "keys", "download/.config/kellet", ".config/kellet", ".config.old"):
+        (home / one).mkdir(parents=True)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    if by == "variable":
+        monkeypatch.setenv("HOME", str(tmp_path / "other"))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    if by == "link":
+        (tmp_path / "link").symlink_to("home")
+        monkeypatch.setenv("HOME", str(tmp_path / "link"))
+        home = tmp_path / "link" if len(archive) % 2 else home
+    assert may_come_with(str(home / place), str(home / archive)) is came
+
+
+def test_without_a_home_there_are_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")  # which is left alone, as the rule of XDG says
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert may_come_with(str(tmp_path / ".config" / "signers.toml"), str(tmp_path / "net.kellet"))

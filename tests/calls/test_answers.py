@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.calls import Deviation, compare_answers
+from packager._calls import Deviation, compare_answers
 from tests.tables import one_test
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.calls import CallError, json_text, load_inputs, write_answer
+from packager._calls import CallError, json_text, load_inputs, write_answer
 from packager.errors import PackageError
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from packager import Example, ExportPlan, PackageExporter, PackageImporter, PackagingWarning
-from packager.cli import main
+from packager._cli import main
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -105,7 +105,7 @@ CHANGED = {
     "large": "zoo.net.GROWS (dict of 1,000,000 -> dict of 1,000,001), zoo/net.py:11",
     "new": "zoo.net.fresh (not set -> 1), zoo/net.py",
 }
-MEANS = "this change is not stored: where the archive is loaded, its modules begin as they are imported"
+MEANS = "this change is not stored: loading imports the modules afresh"
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_of_many_places_ten_are_told_and_the_rest_counted(net: Any) -> None:
 def test_a_place_is_told_once_for_all_examples(net: Any) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", net.Net("counter"), example=np.ones((1, 2), "f4"))
-    exporter.save_check("other", {"arg0": np.ones((3, 2), "f4")}, entry="model")
+    exporter.save_example("other", {"arg0": np.ones((3, 2), "f4")}, entry="model")
     assert len(told(exporter.plan())) == 1
     assert exporter.plan().warnings == exporter.plan().warnings
 
@@ -251,7 +251,7 @@ def test_several_arguments_change_what_they_change(net: Any) -> None:
 
 
 def test_large_globals_take_little_time(net: Any) -> None:
-    from packager.proving.call_changes import CallWatch
+    from packager._proving.call_changes import CallWatch
 
     watch = CallWatch({"zoo.net": ("zoo/net.py", NET.encode())})
     took = []

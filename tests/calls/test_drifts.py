@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import packaging.version
 import pytest
 
 import kellet
 from kellet import nn
-from packager.calls import Recorder, Trace, call_in_mode, first_drift, pack_trace, tracing, unpack_trace
+from packager._calls import Recorder, Trace, call_in_mode, first_drift, pack_trace, tracing, unpack_trace
+from packager._calls.drifts import _CodeSeen
 from tests.calls.drifting_models import drift_of
 from tests.tables import one_test
 
@@ -232,7 +234,30 @@ def test_the_first_step_of_a_pipeline_that_differs_is_named() -> None:
 
 
 def test_more_calls_than_are_kept_cut_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.calls.recording.MAX_TRACED_CALLS", 2)
+    monkeypatch.setattr("packager._calls.recording.MAX_TRACED_CALLS", 2)
     trace = trace_of(Calls(), kellet.ones(1, 2))
     assert (trace.is_cut, len(trace.calls), trace.order) == (True, 2, (0, 1, 1, 0))
     assert first_drift(trace_of(Calls(), kellet.ones(1, 2)), trace) is None
+
+
+def test_libraries_whose_code_runs_or_that_it_names_are_seen_inside_the_block_alone() -> None:
+    def version() -> Any:
+        return packaging.version.Version("1.0")
+
+    seen = _CodeSeen()
+    with seen:
+        pass
+    version()
+    assert seen.tops == set()
+    with seen:
+        version()
+    assert "packaging" in seen.tops
+
+
+def test_names_of_parts_of_a_call_are_cut() -> None:
+    class Named(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return {"k" * 300: [x]}
+
+    (call,) = trace_of(Named(), kellet.ones(1, 2)).calls
+    assert [(len(name), name.strip("k")) for name, _ in call.outputs] == [(200, "output.")]

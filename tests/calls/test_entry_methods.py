@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from packager.archive import EntryPoint
-from packager.calls.entry_methods import EntryMethodError, entry_method
+from packager._archive import EntryPoint
+from packager._calls.entry_methods import EntryMethodError, entry_method
 
 POINT = EntryPoint("model", "app", "model")
 
@@ -29,13 +29,13 @@ class Scores(Estimator):
 @pytest.mark.parametrize("cls", [Estimator, Scores])
 def test_an_object_that_is_not_callable_names_the_methods_that_it_has(cls: type) -> None:
     message = (
-        rf"a {__name__}\.{cls.__name__}, which cannot be called; it has predict and predict_proba: "
-        r"name one, callable='predict' \(--callable\); an entry point calls"
+        rf"a {__name__}\.{cls.__name__}, which cannot be called\. Name its method: predict or predict_proba, "
+        r"as method='predict' \(--callable\)\. An entry point calls"
     )
     with pytest.raises(EntryMethodError, match=message):
         entry_method(POINT, cls(), lambda cls, value: False)
 
 
 def test_an_object_without_any_of_them_names_none() -> None:
-    with pytest.raises(EntryMethodError, match=r"a builtins\.list, which cannot be called; an entry point"):
+    with pytest.raises(EntryMethodError, match=r"a builtins\.list, which cannot be called\. An entry point"):
         entry_method(POINT, [], lambda cls, value: False)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from packager import ValueType
-from packager.archive import GivenValue, SchemaRecord, TakenValue
-from packager.calls import CallError, GoldenValues, SchemaMismatchError, fitted_inputs, learnt_schema
+from packager._archive import GivenValue, SchemaRecord, TakenValue
+from packager._calls import CallError, GoldenValues, SchemaMismatchError, fitted_inputs, learnt_schema
 
 
 def learnt(method: Any, *inputs: dict[str, Any], exact: bool = True, **declared: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter
-from packager.calls import CallError, call_with_arrays
-from packager.cli import main
+from packager._calls import CallError, call_with_arrays
+from packager._cli import main
 
 MOST = 100
 
@@ -75,8 +75,8 @@ def test_the_command_and_the_exporter_tell_it_without_blaming_the_model(
     exporter = PackageExporter(tmp_path / "back.kellet", policy="auto", prove=False)
     exporter.save_object("model", "model", backshop.Back())
     with pytest.raises(CallError, match=TOLD.format("input x")):
-        exporter.save_check("model", {"x": nested("list", 2000)})
+        exporter.save_example("model", {"x": nested("list", 2000)})
     exporter.close()
     (tmp_path / "deep.json").write_text("[" * 900 + "]" * 900)
     code = main(["run", str(tmp_path / "back.kellet"), "--input", str(tmp_path / "deep.json")])
-    assert (code, capsys.readouterr().err.partition(" is nested ")[0]) == (1, "packager: input arg0")
+    assert (code, capsys.readouterr().err.partition(" is nested ")[0]) == (1, "kellet: input arg0")

@@ -11,7 +11,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter
-from packager.calls import call_in_mode, evaluation
+from packager._calls import call_in_mode, evaluation
 
 ODD = """
 class Meta(type):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import MAX_CHECK_TEXT
-from packager.calls import CallError, pack_values, plain_values, stored_form, unpack_values
+from packager._archive import MAX_CHECK_TEXT
+from packager._calls import CallError, pack_values, plain_values, stored_form, unpack_values
 from packager.errors import ArchiveError
 from tests.tables import one_test
 
@@ -163,7 +163,9 @@ def test_texts_are_counted_when_written_and_read(monkeypatch: pytest.MonkeyPatch
     arrays, texts = pack_values(most)
     assert unpack_values(arrays, texts, what="check")[0] == most
     most["b"] += "y"
-    with pytest.raises(CallError, match="41 characters of text and numbers in lists; at most 40 are stored"):
+    with pytest.raises(
+        CallError, match="41 characters of text and numbers in lists; a check stores at most 40"
+    ):
         pack_values(most)
     texts["value b"] = f'json "{most["b"]}"'
     with pytest.raises(ArchiveError, match="check: 41 characters of text; at most 40 are read"):

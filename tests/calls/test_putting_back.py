@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import warnings
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.calls import Before, call_in_mode
+from packager._calls import Before, call_in_mode
 
 
 class Outside:
@@ -79,6 +80,12 @@ def in_place(model: Model) -> None:
     model.weight.grad.add_(1)
 
 
+def put_shape(array: Any, shape: tuple[int, ...]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5
+        array.shape = shape
+
+
 def change_bits(model: Model) -> None:
     model.array[0, 0] = -0.0
 
@@ -102,8 +109,8 @@ CHANGES: dict[str, Callable[[Model], Any]] = {
     "a slot that was empty": lambda model: setattr(model.slotted, "empty", 2),
     "an array": lambda model: model.array.fill(9),
     "a sign of zero": change_bits,
-    "the shape of an array": lambda model: setattr(model.array, "shape", (3, 2)),
-    "the shape of a masked array": lambda model: setattr(model.masked, "shape", (2, 1)),
+    "the shape of an array": lambda model: put_shape(model.array, (3, 2)),
+    "the shape of a masked array": lambda model: put_shape(model.masked, (2, 1)),
     "an array with strides": lambda model: model.column.fill(9),
     "an array of objects": lambda model: model.objects.__setitem__(0, None),
     "what is in an array of objects": lambda model: model.objects[1].update(b=2),
@@ -157,7 +164,7 @@ GENERATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 RESIZED = """
 import numpy as np
 from types import SimpleNamespace
-from packager.calls import Before
+from packager._calls import Before
 held = SimpleNamespace(array=np.ones(8_000_000), other=[1])
 noted = Before(held)
 held.array.resize(1, refcheck=False)

@@ -12,7 +12,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.calls import (
+from packager._calls import (
     CallError,
     TargetError,
     WeightsError,
@@ -22,6 +22,7 @@ from packager.calls import (
     resolve_target,
 )
 from packager.errors import LegacyFormatError
+from tests.annotated import defined
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -108,7 +109,7 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
         file.writestr("w.npy", b"\x93NUMPY\2\0\5\0\0\0foo()")
         file.writestr("text", b"text")
-    with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: a Call\); make one"):
+    with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: (a Call|Call\(.*\))\); make one"):
         load_inputs(str(tmp_path / "bad.npz"))
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
         file.writestr("text", b"text")
@@ -133,6 +134,12 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
 def test_inputs_that_are_no_call_are_told_with_the_parameters(names: list[str], message: str) -> None:
     with pytest.raises(CallError, match=f"^inputs: {message}"):
         call_with_arrays(nn.Linear(2, 1), {name: np.ones((1, 2), "f4") for name in names})
+
+
+def test_annotations_may_name_what_is_not_there() -> None:
+    double = defined("def double(values: NotHere) -> NotHere: return 2 * values", "double")
+    with pytest.raises(CallError, match=r"'values'; found x; expected arrays named for parameters: values$"):
+        call_with_arrays(double, {"x": np.ones(2)})
 
 
 def test_an_array_that_is_no_tensor_is_told_by_name() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from packager import PackageExporter, PackageImporter
-from packager.calls import call_with_arrays
+from packager._calls import CallError, call_with_arrays
 
 Pair = namedtuple("Pair", "logits label")
 
@@ -77,7 +77,7 @@ def test_a_golden_call_is_repeated_with_all_its_parts_and_in_its_mode(training):
     file, net = io.BytesIO(), Net()
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", net)
-        exporter.save_check("model", {"x": [[0, 1.5], [2, 3]], "words": ["a", None]}, training=training)
+        exporter.save_example("model", {"x": [[0, 1.5], [2, 3]], "words": ["a", None]}, training=training)
     assert net.norm.num_batches_tracked == 0
     with PackageImporter(file) as importer:
         (outcome,) = importer.check()
@@ -86,3 +86,8 @@ def test_a_golden_call_is_repeated_with_all_its_parts_and_in_its_mode(training):
     assert {one.name for one in outcome.deviations} == set(answer)
     assert (answer["output.1.words.0"], answer["output.1.words.1"]) == ("a", None)
     assert (abs(answer["output.0"].mean(axis=0)) < 0.01).all() == training
+
+
+def test_a_distribution_is_no_array():
+    with pytest.raises(CallError, match="output is a Normal: only arrays, tensors, numbers, text and None"):
+        call_with_arrays(lambda: torch.distributions.Normal(0.0, 1.0), {})

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from packager.calls import Trace, first_drift, pack_trace, tracing, unpack_trace
+from packager._calls import Trace, first_drift, pack_trace, tracing, unpack_trace
 from tests.calls.drifting_models import drift_of
 
 

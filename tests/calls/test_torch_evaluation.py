@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.calls import Before, in_mode
+from packager._calls import Before, in_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -91,8 +91,8 @@ def test_a_check_of_a_model_in_training_mode_passes(
     buffer = io.BytesIO()
     with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
-        exporter.save_entry("main", "model", "model", callable)
-        exporter.save_check("main", {"x": X})
+        exporter.save_entry_point("main", "model", "model", callable)
+        exporter.save_example("main", {"x": X})
     net = model if callable is None else model.parts["nets"][0]
     assert all(module.training for module in net.modules())
     with PackageImporter(buffer) as importer:
@@ -114,7 +114,7 @@ def test_what_draws_from_the_generator_of_the_process_is_repeatable(
     stands = torch.get_rng_state()
     with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
-        exporter.save_check("model", {"x": X}, training=training)
+        exporter.save_example("model", {"x": X}, training=training)
     assert torch.equal(torch.get_rng_state(), stands)
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
     with PackageImporter(buffer) as importer:
@@ -131,10 +131,10 @@ def test_a_call_that_draws_from_nowhere_is_not_repeatable(project: Project) -> N
 
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", torcheval.Unseeded())
-    exporter.save_check("model", {"x": X})
+    exporter.save_example("model", {"x": X})
     (told,) = exporter.plan().warnings
     assert re.match(
-        r"check model is not repeatable: .* gave another output \(off by .*; nothing is comp", told
+        r"check model is not repeatable: .* gave another output \(off by .*\)\. Outputs are not comp", told
     )
 
 
@@ -172,7 +172,7 @@ def test_what_a_call_writes_into_a_network_is_put_back(project: Project) -> None
     parts, weight = [*vars(model)], model.layer.weight
     with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
-        exporter.save_check("model", {"x": X}, training=True)
+        exporter.save_example("model", {"x": X}, training=True)
     assert {key: value.equal(before[key]) for key, value in model.state_dict().items()} == dict.fromkeys(
         before, True
     )
@@ -189,7 +189,7 @@ def test_state_of_a_network_that_no_copy_takes_along_is_refused(project: Project
     model = torcheval.Outside()
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", model)
-    exporter.save_check("model", {"x": X})
+    exporter.save_example("model", {"x": X})
     with pytest.raises(PackagingError, match=r"a copy of the object gives other outputs: output \(off by"):
         exporter.close()
     assert model.gain == 4.0

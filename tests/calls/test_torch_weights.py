@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from kellet import nn
-from packager.calls import load_weights
+from packager._calls import load_weights
 from packager.errors import LegacyFormatError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from packager import ValueType
-from packager.calls import Misfit, common, fitted, type_of
+from packager._calls import Misfit, common, fitted, type_of
 from tests.tables import one_test
 
 

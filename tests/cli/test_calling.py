@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.cli import main
+from packager._cli import main
 
 Project = Callable[[Mapping[str, str]], Path]
 Run = Callable[..., tuple[int, str, str]]
@@ -255,7 +255,7 @@ def test_an_entry_point_that_is_missing_names_the_objects_that_are_there(run: Ru
     code, _, errors = run("run", "net.kellet", "--text", "a")
     there = "the objects zoo_data/mixed, zoo_data/words: name one of these as the entry (--entry)"
     assert code == 1
-    assert errors == f"packager: no entry point 'model'; the archive has none, and {there}\n"
+    assert errors == f"kellet: no entry point 'model'; the archive has none, and {there}\n"
     code, out, _ = run(
         "run", "net.kellet", "--entry", "zoo_data/mixed", "--callable", "predict", "--input", "x.npz"
     )
@@ -389,7 +389,7 @@ def test_a_file_that_state_misses_is_told_with_its_line(run: Run) -> None:
     code, _, errors = run("export", "zoo:stateful", "-o", "net.kellet")
     there = place('return {"text": open("/nowhere/state.txt").read()}')
     assert code == 1
-    assert re.search(rf"Stateful says that it cannot be stored: .*state\.txt'{there}__getstate__", errors)
+    assert re.search(rf"Stateful refuses to be stored: .*state\.txt'{there}__getstate__", errors)
     code, _, errors = run("export", "zoo:Hooked", "-o", "net.kellet", "--store", "factory")
     there = place('open("/nowhere/hook.txt").close()')
     assert code == 4
@@ -408,7 +408,7 @@ def test_a_failure_while_an_object_is_built_is_told_with_its_line(run: Run) -> N
 
 def test_the_outcome_of_a_check_is_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made(run, "mixed", "--example", "x.npz")
-    import packager.loading.running as running
+    import packager._calls.running as running
 
     far = {"output.z": complex("inf"), "output.none": float("nan")}
     monkeypatch.setattr(running, "call_in_mode", lambda *given, **more: far)

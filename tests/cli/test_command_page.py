@@ -9,11 +9,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from packager.cli.main import COMMANDS, EXIT_CODES
+from packager._cli.main import COMMANDS, EXIT_CODES
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guides/command.md"
+LIST = ROOT / "docs/reference/commands.md"
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"\[exit code (\d+)\]\n\Z")
 
@@ -32,7 +33,7 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
     same = doctest.OutputChecker().check_output
     for line, expected in sessions(page):
         name, *arguments = shlex.split(line)
-        command = [sys.executable, *(["-m", "packager"] if name == "packager" else []), *arguments]
+        command = [sys.executable, *(["-m", "packager"] if name == "kellet" else []), *arguments]
         done = processes.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
@@ -43,8 +44,8 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
         assert same(text, printed, doctest.ELLIPSIS), f"$ {line}\n{printed}"
 
 
-def test_every_command_and_exit_code_is_on_the_page() -> None:
-    page = GUIDE.read_text(encoding="utf-8")
-    assert [name for name in COMMANDS if f"`{name}`" not in page] == []
+def test_every_command_and_exit_code_is_on_its_page() -> None:
+    page, commands = (one.read_text(encoding="utf-8") for one in (GUIDE, LIST))
+    assert [name for name in COMMANDS if f"`{name}`" not in commands] == []
     codes = re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)
     assert [code for code in codes if f"| {code} |" not in page] == []

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.cli.main import carry_out
-from packager.cli.summary import COMMANDS, GROUPS
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._cli.main import carry_out
+from packager._cli.summary import COMMANDS, GROUPS
 from packager.policy import read_policy
 from tests import processes
 
@@ -124,7 +124,8 @@ def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
     with ArchiveReader(target) as reader:
         assert reader.manifest.objects[0].factory == "shop.net:build"
     code, _, errors = run("export", "shop.net:net", "--store", "factory", "-o", target)
-    assert (code, errors) == (4, "packager: --store factory: shop.net:net is an object, no factory\n")
+    said = "shop.net:net is an object. A factory is a class or function that makes one"
+    assert (code, errors) == (4, f"kellet: --store factory: {said}\n")
 
 
 def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_p
     code, _, errors = run("run", target, "--input", tmp_path / "1.npz")
     assert code == 1
     assert errors == (
-        "packager: inputs of entry point 'model' do not fit, and nothing was called: x: found float32[1, 2], "
+        "kellet: inputs of entry point 'model' do not fit, and nothing was called: x: found float32[1, 2], "
         "expected float32[2, 2]. It takes x: float32[2, 2]\n"
     )
     assert run("run", target, "--input", tmp_path / "2.npz")[0] == 0
@@ -214,7 +215,7 @@ def test_a_model_that_fails_is_exit_code_4_with_the_place(run: Run, project: Pro
     code, out, errors = run("run", target, "--input", tmp_path / "x.npz", "-o", answer)
     assert (code, out, answer.exists()) == (4, "", False)
     assert re.match(
-        rf"packager: {target}: the model failed: IndexError: list index out of range, at \S+/net\.py:5 in ",
+        rf"kellet: {target}: the model failed: IndexError: list index out of range, at \S+/net\.py:5 in ",
         errors,
     )
     assert errors.endswith("fails/net.py:5 in __call__: return self.words[len(x)]\n")
@@ -231,7 +232,7 @@ def test_a_warning_is_a_line_as_errors_are(capsys: Any) -> None:
 
     before = warnings.showwarning
     assert carry_out(warned, argparse.Namespace()) == 0
-    assert capsys.readouterr().err == ("packager: warning: the environment is not\n  as recorded \\x1b[2J\n")
+    assert capsys.readouterr().err == ("kellet: warning: the environment is not\n  as recorded \\x1b[2J\n")
     assert warnings.showwarning is before
 
 
@@ -338,15 +339,15 @@ def test_a_trace_that_fails_leaves_nothing_written(run: Run, project: Project, t
     assert not target.exists()
 
 
-def test_an_answer_says_of_a_variable_that_it_is_set_elsewhere(
+def test_a_variable_is_said_to_be_set_elsewhere(
     run: Run, project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project(ZOO)
-    assert run("plan", "zoo.build:build", "--answer", "os:environ.ZOO=none")[0] == 0
-    for given in ("zoo.dog", "os:environ.ZOO=zoo.dog", "zoo.build:COUNT=none", "=none"):
+    assert run("plan", "zoo.build:build", "--variable", "ZOO")[0] == 0
+    for given in ("ZOO=dog", "="):
         with pytest.raises(SystemExit, match="2"):
-            run("plan", "zoo.build:build", "--answer", given)
-        expected = f"expected a variable and 'none', as 'os:environ.SHOP_MODE=none', got {given}"
+            run("plan", "zoo.build:build", "--variable", given)
+        expected = f"{given!r}: expected the name of a variable, as 'NET_WIDTH', or '*'"
         assert expected in " ".join(capsys.readouterr().err.split())
 
 
@@ -433,7 +434,7 @@ def test_why_explains_a_module_of_a_target(run: Run) -> None:
     assert json.loads(run("why", "shop.net:build", "numpy", "--json")[1])["decision"]["action"] == "extern"
     code, _, errors = run("why", "shop.net:build", "csv")
     assert code == 1
-    assert errors == "packager: module 'csv' is not in the plan: no import statement leads to it\n"
+    assert errors == "kellet: module 'csv' is not in the plan: no import statement leads to it\n"
 
 
 def test_why_explains_a_module_of_an_archive(run: Run, archive: Path) -> None:
@@ -465,7 +466,7 @@ def test_sentences_fit_into_80_columns_and_what_is_to_paste_is_whole(
         code, out, errors = run(*command)
         assert (code, errors) == (0, "")
         for line in out.splitlines():
-            (whole if "    PackageImporter(" in line or "packager run" in line else lines).append(line)
+            (whole if "    packager.load(" in line or "kellet run" in line else lines).append(line)
     assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
     with ArchiveReader(file) as reader:
         assert [line for line in lines if reader.identity in line] == [f"    identity {reader.identity}"] * 4
@@ -476,7 +477,7 @@ def test_inspect_shows_what_is_inside(run: Run, archive: Path) -> None:
     code, out, _ = run("inspect", archive, "--tensors")
     assert code == 0
     for piece in (
-        "format 1\n    identity ",
+        "format 1\n    unsigned\n    identity ",
         "net.py",
         "words.txt",
         "shop.layers  preset auto  project code",
@@ -545,7 +546,7 @@ def test_what_is_no_archive_is_exit_code_3(run: Run, tmp_path: Path, command: st
     (tmp_path / "text").write_text("text")
     code, _, errors = run(command, tmp_path / "text")
     assert code == 3
-    assert errors.startswith("packager: ")
+    assert errors.startswith("kellet: ")
     assert run(command, tmp_path / "absent")[0] == 3
 
 
@@ -587,7 +588,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: Any) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
-    assert "usage: packager" in capsys.readouterr().err
+    assert "usage: kellet" in capsys.readouterr().err
 
 
 def test_a_wrong_policy_file_is_exit_code_1_and_an_absent_one_3(run: Run, tmp_path: Path) -> None:
@@ -605,7 +606,7 @@ def test_every_command_shows_examples_in_its_help(command: str, capsys: Any) -> 
     assert caught.value.code == 0
     out = capsys.readouterr().out
     assert "examples:\n" in out
-    assert f"  packager {command} " in out
+    assert f"  kellet {command} " in out
 
 
 def test_the_help_of_the_command_documents_exit_codes(capsys: Any) -> None:
@@ -628,12 +629,27 @@ def test_the_help_groups_commands_by_what_a_person_wants(
         assert f"{group}:\n{lines}" in out
 
 
+def test_the_help_is_the_same_where_colours_are_asked_for(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
+    shown = []
+    for name in ("NO_COLOR", "FORCE_COLOR"):  # Python 3.14 would colour it, and lines are measured
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv(name, "1")
+        with pytest.raises(SystemExit):
+            main(["export", "--help"])
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+    assert "--example FILE" in shown[0]
+
+
 @pytest.mark.unix  # the view of Windows imports some of it itself
 def test_the_help_imports_no_command() -> None:
     code = (
-        "import sys; sys.argv[1:] = ['--help']; from packager.cli import main\n"
+        "import sys; sys.argv[1:] = ['--help']; from packager._cli import main\n"
         "try: main()\n"
-        "finally: print({'msgpack', 'numpy', 'packager.cli.inspect_command'} & set(sys.modules))"
+        "finally: print({'msgpack', 'numpy', 'packager._cli.inspect_command'} & set(sys.modules))"
     )
     done = processes.run(
         [sys.executable, "-I", "-c", code], cold=True, capture_output=True, text=True, check=True
@@ -652,7 +668,7 @@ def test_python_m_packager_is_the_command(run: Run, archive: Path) -> None:
 def test_output_is_plain_where_rich_is_missing(archive: Path) -> None:
     code = (
         "import sys; sys.modules['rich'] = None; sys.stdout.isatty = lambda: True; "
-        "from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from packager._cli import main; sys.exit(main(sys.argv[1:]))"
     )
     done = processes.run(
         [sys.executable, "-c", code, "inspect", str(archive)],
@@ -661,13 +677,13 @@ def test_output_is_plain_where_rich_is_missing(archive: Path) -> None:
         text=True,
         check=True,
     )
-    assert "left to the target:\n" in done.stdout
+    assert "required or optional:\n" in done.stdout
 
 
 def test_output_on_a_terminal_is_a_table_of_rich(archive: Path) -> None:
     code = (
         "import sys; sys.stdout.isatty = lambda: True; "
-        "from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from packager._cli import main; sys.exit(main(sys.argv[1:]))"
     )
     done = processes.run(
         [sys.executable, "-c", code, "inspect", str(archive)],
@@ -683,7 +699,7 @@ def test_output_on_a_terminal_is_a_table_of_rich(archive: Path) -> None:
 def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bool) -> None:
     code = (
         f"import sys; sys.modules.update({{}} if {rich} else {{'rich': None}}); "
-        "sys.stderr.isatty = lambda: True; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+        "sys.stderr.isatty = lambda: True; from packager._cli import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, "export", "shop.net:build", "-o", str(tmp_path / "net.kellet")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm"}

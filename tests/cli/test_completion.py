@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from packager.cli import main
+from packager._cli import main
 from tests import processes
 
 ASK = """
 import os, sys
 os.dup2(1, 8)
 sys.argv = ["packager"]
-from packager.cli import main
+from packager._cli import main
 main()
 """
 
@@ -24,12 +24,12 @@ main()
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("packager ex", ["export", "extract"]),
-        ("packager check --to", ["--tolerance "]),
-        ("packager env create x --no", ["--no-packager "]),
-        ("packager check x --environment w", ["warn "]),
-        ("packager cache cl", ["clear "]),
-        ("packager verify ne", ["net.kellet", "nets/"]),
+        ("kellet ex", ["export", "extract"]),
+        ("kellet check --to", ["--tolerance "]),
+        ("kellet env create x --no", ["--no-packager "]),
+        ("kellet check x --environment w", ["warn "]),
+        ("kellet cache cl", ["clear "]),
+        ("kellet verify ne", ["net.kellet", "nets/"]),
     ],
 )
 def test_what_may_come_next_is_answered(line: str, answer: list[str], tmp_path: Path) -> None:
@@ -64,5 +64,5 @@ def test_without_the_library_it_says_what_to_install(
         monkeypatch.setitem(sys.modules, name, None)
     assert main(["completion", "bash"]) == 1
     assert capsys.readouterr().err == (
-        "packager: argcomplete is not there, which completes; install it: python -m pip install argcomplete\n"
+        "kellet: completion needs argcomplete. Install it: python -m pip install 'kellet[cli]'\n"
     )

@@ -1,4 +1,4 @@
-"""`packager convert`: reports, exit codes, and nothing half-written."""
+"""`kellet convert`: reports, exit codes, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pickle import dumps
 import numpy as np
 import pytest
 
-from packager.cli.main import main
+from packager._cli.main import main
 from packager.weights import open_checkpoint
 from tests import processes
 
@@ -26,7 +26,7 @@ def test_the_report_says_what_was_read_written_tied_and_left_out(tmp_path, capsy
     assert "fc.weight               float32   [4, 3]  48 B" in out
     assert "tied, again, transposed, row, step" in out
     assert "optimizer  dict of 2" in out
-    assert "zip.pt: torch zip (under 'model')" in out
+    assert "zip.pt: torch (under 'model')" in out
     assert "33 tensors" in out
     assert f"written  {tmp_path / 'new.kellet'}: " in out
     assert len(open_checkpoint(tmp_path / "new.kellet")) == 33
@@ -42,7 +42,7 @@ def test_the_report_for_machines(tmp_path, capsys):
     arguments = ["convert", str(GOLDEN / "stream.pt"), str(target), "--json", "--name", "net/best"]
     assert main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["format"] == "torch stream"
+    assert report["format"] == "torch"
     assert report["tensors"]["fc.weight"] == {"dtype": "float32", "shape": [4, 3], "bytes": 48}
     assert report["versions"]["bn"] == {"version": 2}
     assert {part["path"] for part in report["left_out"]} >= {"optimizer", "epoch"}
@@ -85,6 +85,17 @@ def test_unknown_objects_are_left_out_on_request(tmp_path, capsys):
     assert open_checkpoint(target)["w"].numpy().tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("option", [[], ["--skip-unknown"]])
+def test_a_plain_pickle_is_not_told_to_skip_what_is_unknown(tmp_path, capsys, option):
+    (tmp_path / "old.pkl").write_bytes(dumps({"w": np.ones(2)}, 2))
+    assert main(["convert", str(tmp_path / "old.pkl"), str(tmp_path / "new.safetensors"), *option]) == 3
+    said = capsys.readouterr().err
+    assert "old.pkl: a pickle that torch.save did not write, with these names:" in said
+    assert "'numpy.ndarray'" in said
+    assert "save the model with packager.save(), or its arrays with numpy.savez()" in said
+    assert "--skip-unknown" not in said
+
+
 def test_usage_errors_are_those_of_argparse(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["convert", "a.pt"])
@@ -102,7 +113,7 @@ def test_a_large_tensor_takes_little_memory(tmp_path):
         )
         file.truncate(file.tell() + 64_000_000)
     script = (
-        "import sys\nfrom packager.cli.main import main\n"
+        "import sys\nfrom packager._cli.main import main\n"
         f"code = main(['convert', {str(tmp_path / 'big.npy')!r}, {str(tmp_path / 'a.safetensors')!r}])\n"
         # Not ru_maxrss, in which a new process starts from the peak of the one that made it.
         "peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.analysis import TraceError, trace_call
-from packager.cli import main
-from packager.cli.runnable import main as run_archive
+from packager._analysis import TraceError, trace_call
+from packager._cli import main
+from packager._cli.runnable import main as run_archive
+from packager._process import AnswerRequired
 from packager.errors import CodeExitError, PackageError
-from packager.process import AnswerRequired
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -125,6 +125,17 @@ def test_export_fails_wherever_code_ends(
     assert not list(Path.cwd().glob(".net*")), "nothing half-written stays"
 
 
+def test_weights_that_are_not_there_are_told_as_a_file_and_an_error_of_the_model_as_its_own(
+    shop: Callable[[str, str], None], run: Run
+) -> None:
+    shop("load_state_dict", "raise OSError('no licence')")
+    code, errors = run("export", "exitshop.net:build", "-o", "net.kellet", "--weights", "gone.npz")
+    assert (code, "gone.npz" in errors, "--weights" in errors) == (3, True, False)
+    code, errors = run("export", "exitshop.net:build", "-o", "net.kellet", "--weights", "old.npz")
+    assert code == 4
+    assert re.search(r"--weights old\.npz: no licence, at \S*ends\.py:6 in end", errors), errors
+
+
 @pytest.mark.parametrize(
     ("place", "how"),
     [
@@ -157,7 +168,7 @@ def ending(shop: Callable[[str, str], None], place: str, how: str) -> None:
         import exitshop.net  # type: ignore[import-not-found]  # the project of the test
 
         exporter.save_object("model", "model", exitshop.net.build(), factory=exitshop.net.build)
-        exporter.save_check("model", {"x": np.ones((3, 2), "f4")})
+        exporter.save_example("model", {"x": np.ones((3, 2), "f4")})
     for name in [name for name in sys.modules if name.partition(".")[0] == "exitshop"]:
         del sys.modules[name]
 
@@ -209,7 +220,7 @@ def test_commands_that_take_a_target_fail_too(
     more = [] if command == "suggest-migration" else ["--with", "wrappers", "--plan", "--target"]
     code, errors = run(command, "old.npz", *more, "exitshop.net:build")
     assert code == 4
-    require_told(errors, "SystemExit(0)", prefix="packager: target exitshop.net:build")
+    require_told(errors, "SystemExit(0)", prefix="kellet: target exitshop.net:build")
 
 
 def test_a_function_of_a_migration_that_ends_leaves_no_file(
@@ -278,7 +289,7 @@ def test_a_traced_call_that_ends_with_0_has_failed(shop: Callable[[str, str], No
 def test_an_interrupt_from_the_keyboard_is_still_one(shop: Callable[[str, str], None], run: Run) -> None:
     shop("factory", "signal.raise_signal(signal.SIGINT)")
     code, errors = run("export", "exitshop.net:build", "-o", "net.kellet")
-    assert (code, errors) == (130, "packager: interrupted; nothing is half-written\n")
+    assert (code, errors) == (130, "kellet: interrupted; nothing is half-written\n")
 
 
 def test_an_interrupt_that_a_handler_of_the_application_raises_is_one() -> None:
@@ -296,7 +307,7 @@ def test_an_interrupt_that_a_handler_of_the_application_raises_is_one() -> None:
 def test_what_fails_at_import_is_a_target_that_failed(shop: Callable[[str, str], None], run: Run) -> None:
     shop("import", "raise RuntimeError('no licence')")
     code, errors = run("export", "exitshop.net:build", "-o", "net.kellet")
-    told = r"packager: target \S+:build: importing it failed: RuntimeError: no licence, at \S+ends\.py:6"
+    told = r"kellet: target \S+:build: importing it failed: RuntimeError: no licence, at \S+ends\.py:6"
     assert code == 4
     assert re.match(told, errors)
 
@@ -308,7 +319,7 @@ def test_an_import_error_of_the_model_is_told_by_the_exit_code(
     code, errors = run("run", "net.kellet", "--input", "x.npz")
     assert code == 4
     assert re.match(
-        r"packager: net\.kellet: the model failed: ImportError: no kernel here, at \S+ends\.py:6 in", errors
+        r"kellet: net\.kellet: the model failed: ImportError: no kernel here, at \S+ends\.py:6 in", errors
     )
 
 
@@ -333,7 +344,7 @@ def test_two_integers_beyond_the_floats_are_off_by_one(project: Project, tmp_pat
 
     with PackageExporter(tmp_path / "long.kellet", policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", longshop.Long())
-        exporter.save_check("model", {"x": np.arange(3)})
+        exporter.save_example("model", {"x": np.arange(3)})
     for tolerance, expected in (("0", 1), ("1e-5", 1), ("0.99", 1), ("1", 0)):
         assert run("check", str(tmp_path / "long.kellet"), "--tolerance", tolerance)[0] == expected
     with PackageImporter(tmp_path / "long.kellet") as importer:

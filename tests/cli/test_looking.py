@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.cli import main
+from packager._cli import main
 
 Project = Callable[[Mapping[str, str]], Path]
 Out = Callable[..., str]
@@ -84,8 +84,9 @@ def test_inspect_reads_folders_of_arrays(out: Out) -> None:
     np.save("arrays/a.npy", np.ones(3))
     np.save("arrays/b.npy", np.ones((2, 2), "f4"))
     assert out("inspect", "arrays") == (
-        "arrays: no archive of packager, but weights (npy folder)\n"
-        "    packager convert makes an archive of them\n"
+        "arrays: no archive of packager, but weights (npy)\n"
+        "    kellet convert makes an archive of them\n"
+        "    kellet suggest-migration drafts how they fit a model of today\n"
         "tensors:\n    a    float64  [3]\n    b    float32  [2, 2]\n\n"
     )
     assert [row["key"] for row in json.loads(out("inspect", "arrays", "--json"))["tensors"]] == ["a", "b"]
@@ -95,9 +96,9 @@ def test_inspect_says_of_another_folder_what_it_is_not(out: Out) -> None:
     Path("arrays").mkdir()
     said = out("inspect", "arrays", code=3)
     assert said.startswith(
-        "packager: arrays: neither an archive nor a file of weights.\n  As an archive: folder"
+        "kellet: arrays: neither an archive nor a file of weights.\n  As an archive: folder"
     )
-    assert said.endswith("To look into a package before it is exported: packager plan PACKAGE\n")
+    assert said.endswith("To look into a package before it is exported: kellet plan PACKAGE\n")
 
 
 def test_inspect_never_reads_a_damaged_archive_as_something_else(out: Out) -> None:

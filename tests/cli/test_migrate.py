@@ -1,4 +1,4 @@
-"""packager migrate and suggest-migration: plans, files there and back, drafts, and how mistakes are told."""
+"""kellet migrate and suggest-migration: plans, files there and back, drafts, and how mistakes are told."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader
-from packager.cli import main
+from packager._archive import ArchiveReader
+from packager._cli import main
 from packager.migrations import read_migration
 from packager.weights import open_checkpoint
 
@@ -146,7 +146,7 @@ def test_a_migration_that_loses_values_is_written_and_says_which(run: Run) -> No
     np.savez("old.npz", w=np.array([6e-8, 1], np.float16))
     code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")
     assert (code, out.startswith("old.npz: 1 key -> new.kellet: 1 key, ")) == (1, True)
-    assert " ".join(errors.split()) == f"packager: values are lost: {LOST[0]}"
+    assert " ".join(errors.split()) == f"kellet: values are lost: {LOST[0]}"
     assert values("new.kellet") == {"w": [0.0, 0.5]}
     code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet", "--json")
     assert (code, json.loads(out)["lost"]) == (1, [LOST[0]])
@@ -179,7 +179,7 @@ def test_an_undo_that_loses_values_is_written_and_says_which(run: Run) -> None:
     assert run("migrate", "new.kellet", "--with", "m.toml", "--back", "-o", "back.kellet")[0] == 0
     assert values("back.kellet") == {"w": np.array([3e38, 1], np.float32).tolist()}
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "back.kellet")
-    assert (code, " ".join(errors.split())) == (1, f"packager: values are lost: {LOST[1]}")
+    assert (code, " ".join(errors.split())) == (1, f"kellet: values are lost: {LOST[1]}")
 
 
 def test_an_archive_says_which_migrations_its_state_went_through(run: Run) -> None:
@@ -197,7 +197,7 @@ def test_one_way_steps_are_named_when_going_back(run: Run) -> None:
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "new.kellet")
     assert code == 1
     assert errors == (
-        "packager: migration 'm' (m.toml) cannot go back: no inverse for m.toml:1: drop fc.b; m.toml:4: "
+        "kellet: migration 'm' (m.toml) cannot go back: no inverse for m.toml:1: drop fc.b; m.toml:4: "
         "rename /a/ -> b\n"
     )
     assert not Path("new.kellet").exists()
@@ -249,7 +249,7 @@ def test_a_function_that_fails_points_at_its_line_and_key(
     arguments = ["migrate", "old.npz", "--with", "m.toml"]
     code, _, errors = run(*arguments, "-o", "new.safetensors")
     assert (code, "Traceback" in errors) == (1 if "return 3" in source else 4, False)
-    assert errors.startswith("packager: m.toml:3: rename norm -> norm")
+    assert errors.startswith("kellet: m.toml:3: rename norm -> norm")
     assert FAILING[source] in errors
     assert not list(Path().glob("new*"))
     assert run(*arguments, "--plan")[0] == (0 if "def f(v" in source else 4)
@@ -271,7 +271,7 @@ def test_irreversible_steps_and_constants_that_do_not_fit_point_at_their_lines(r
     Path("m.toml").write_text('\n[[step]]\ndefault = "x"\nfill = 256\nshape = [2]\ndtype = "uint8"\n')
     for more in (["--plan"], ["-o", "new.kellet"]):
         code, _, errors = run("migrate", "old.npz", "--with", "m.toml", *more)
-        assert (code, errors) == (1, "packager: m.toml:2: default x: fill = 256: uint8 goes from 0 to 255\n")
+        assert (code, errors) == (1, "kellet: m.toml:2: default x: fill = 256: uint8 goes from 0 to 255\n")
 
 
 def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
@@ -288,7 +288,7 @@ def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
     code, _, errors = run(*arguments, "--unknown", "error", "-o", "other.safetensors")
     assert code == 1
     assert errors.startswith(
-        "packager: no step of migration 'm' (m.toml) knows 2 keys:\n    fc.kernel\n    norm\n"
+        "kellet: no step of migration 'm' (m.toml) knows 2 keys:\n    fc.kernel\n    norm\n"
     )
     assert not Path("other.safetensors").exists()
 
@@ -326,7 +326,7 @@ def test_a_configuration_answers_in_the_place_of_the_model(run: Run) -> None:
     for text in ("[1]", "{", "[" * 100_000, '{"a": "' + "x" * (1 << 20) + '"}'):
         Path("config.json").write_text(text)
         code, _, errors = run(*arguments, "-o", "new.safetensors")
-        assert (code, errors.startswith("packager: --config config.json: expected an object of JSON")) == (
+        assert (code, errors.startswith("kellet: --config config.json: expected an object of JSON")) == (
             1,
             True,
         )
@@ -336,7 +336,7 @@ def test_versions_that_do_not_rise_point_at_their_line(run: Run) -> None:
     Path("m.toml").write_text('name = "round"\nfrom = 2\nto = 1\n')
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan")
     assert code == 1
-    assert errors.startswith("packager: m.toml:2: migration 'round' (m.toml:3) goes from version 2 to 1")
+    assert errors.startswith("kellet: m.toml:2: migration 'round' (m.toml:3) goes from version 2 to 1")
 
 
 def test_migrations_that_reach_one_version_point_at_both_lines(run: Run) -> None:
@@ -345,7 +345,7 @@ def test_migrations_that_reach_one_version_point_at_both_lines(run: Run) -> None
     code, _, errors = run("migrate", "old.npz", "--with", "a.toml", "--with", "b.toml", "--plan")
     assert code == 1
     assert errors.startswith(
-        "packager: migration 'a' (a.toml:2) and migration 'b' (b.toml:3) both reach version 2"
+        "kellet: migration 'a' (a.toml:2) and migration 'b' (b.toml:3) both reach version 2"
     )
 
 
@@ -416,7 +416,7 @@ def test_a_draft_takes_the_place_of_an_older_one_whole_or_not_at_all(
     code, _, errors = run("suggest-migration", "old.npz", "shop:build", "-o", "draft.toml")
     assert (code, Path("draft.toml").read_text()) == (3, "the older one")
     assert errors == (
-        "packager: [Errno 28] No space left on device: 'draft.toml'\n"
+        "kellet: [Errno 28] No space left on device: 'draft.toml'\n"
         "  free some space, or write to another disk\n"
     )
     assert not list(Path().glob(".draft*"))
@@ -438,8 +438,7 @@ def test_a_draft_from_one_state_dict_of_an_archive_opens_it_again(run: Run) -> N
     code, _, errors = run("suggest-migration", "old.kellet", "new.npz", "-o", "draft.toml")
     assert code == 3
     assert errors == (
-        "packager: old.kellet: which state dict? The archive holds m/ema, m/live; say which one (unwrap=, "
-        "--unwrap)\n"
+        "kellet: old.kellet: which state dict? The archive holds m/ema, m/live. Name one: unwrap=, --unwrap\n"
     )
     code, _, _ = run("suggest-migration", "old.kellet", "new.npz", "--unwrap", "m/ema", "-o", "draft.toml")
     assert (code, read_migration("draft.toml").unwrap) == (0, ("m/ema",))
@@ -451,7 +450,7 @@ def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
     code, out, errors = run("suggest-migration", "old.npz", "shop:build")
     assert code == 1
     assert errors == (
-        "packager: 1 old key could not be placed, 2 new keys got no value; both are listed at the end of "
+        "kellet: 1 old key could not be placed, 2 new keys got no value; both are listed at the end of "
         "the draft\n"
     )
     assert out.splitlines()[-5:] == [

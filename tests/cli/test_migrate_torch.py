@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
-from packager.cli import main
+from packager._cli import main
 from packager.migrations import migrate, read_migration
 from packager.weights import open_checkpoint
 
@@ -105,7 +105,7 @@ def test_migrate_goes_on_with_what_a_draft_has_begun(
 ) -> None:
     torch.save(held, "old.pt")
     code, _, errors = run("suggest-migration", "old.pt", "new.pt", *flags, "-o", "m.toml")
-    told = [f"packager: took {name!r} of the file; the draft says what else is there" for name in choice]
+    told = [f"kellet: took {name!r} of the file; the draft lists the others" for name in choice]
     assert (code, read_migration("m.toml").unwrap) == (0, choice)
     assert [line.partition(" (--unwrap")[0] for line in errors.splitlines()] == told
     for more in ([], ["--with", "wrappers"]):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.version import is_namesake
+from packager._version import is_namesake
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -23,7 +23,7 @@ def build():
     return Net()
 """
 DOUBLE = "def double(x):\n    return 2 * x\n"
-COMMAND = "import sys; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = "import sys; from packager._cli import main; sys.exit(main(sys.argv[1:]))"
 LOAD = """
 import packager
 with packager.PackageImporter("net.kellet", trust=["script:Net"]) as importer:
@@ -76,7 +76,7 @@ def test_one_line_says_what_to_do_where_the_command_needs_the_name(project: Path
     code, out, errors = run(project, COMMAND, "export", "script:build", "-o", "net.kellet")
     assert (code, out) == (4, "")
     assert errors.splitlines()[1:] == [
-        "  packager.py has the name of a package that this command runs on; give yours another name"
+        "  packager.py has the name of a package that this command needs. Give your file another name"
     ]
     assert "cannot import name 'double' from 'packager'" in errors
     code, out, _ = run(project, COMMAND, "plan", "script:build")
@@ -86,8 +86,8 @@ def test_one_line_says_what_to_do_where_the_command_needs_the_name(project: Path
 
 def test_our_packages_are_known_by_where_they_lie() -> None:
     import kellet
-    import packager.cli
+    import packager._cli
 
-    assert not is_namesake("packager.cli", str(packager.cli.__file__))
+    assert not is_namesake("packager._cli", str(packager._cli.__file__))
     assert not is_namesake("kellet", str(kellet.__file__))
     assert is_namesake("kellet", "/srv/shop/kellet.py")

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader, ArchiveWriter, ExternRecord, Manifest
-from packager.cli import main
-from packager.environment import Fingerprint
+from packager._archive import ArchiveReader, ArchiveWriter, ExternRecord, Manifest
+from packager._cli import main
+from packager._environment import Fingerprint
 
 NET = """
 import kellet
@@ -160,7 +160,7 @@ def test_what_is_no_text_is_never_sent_to_a_terminal(run: Any, line: str) -> Non
     code, written, errors = run(line, "-", terminal=True)
     assert (code, written) == (1, b"")
     assert errors == (
-        "packager: -: standard output is a terminal, and the file is no text; send it to a file or a pipe\n"
+        "kellet: -: this binary file cannot go to a terminal. Send standard output to a file or a pipe\n"
     )
 
 
@@ -182,7 +182,7 @@ def test_a_folder_does_not_go_to_standard_output(run: Run, capsys: Any, line: st
 def test_only_one_file_goes_to_standard_output(run: Run) -> None:
     code, written, errors = run("export outnet:build -o OUT --trace-policy OUT", "-")
     assert (code, written) == (1, b"")
-    assert errors.startswith("packager: -o - --trace-policy -: one of them can go to standard output; ")
+    assert errors.startswith("kellet: -o - --trace-policy -: only one of them can go to standard output. ")
 
 
 def test_a_file_of_that_name_is_written_with_its_folder(run: Run) -> None:
@@ -205,7 +205,7 @@ def test_a_path_that_leads_to_no_file_is_refused_before_anything_is_done(
         code, written, errors = run(line, str(path))
         assert (code, written) == (3, b"")
         assert errors == (
-            "packager: [Errno 22] it is a device, FIFO or socket, and a file is replaced whole; "
+            "kellet: [Errno 22] it is a device, FIFO or socket, and a file is replaced whole; "
             f"- writes to standard output: '{path}'\n"
         )
     assert stat.S_ISFIFO(fifo.stat().st_mode)
@@ -261,5 +261,5 @@ def test_a_link_stays_and_what_it_leads_to_is_written(run: Run, tmp_path: Path, 
 def test_an_error_leaves_standard_output_empty(run: Run, line: str) -> None:
     code, written, errors = run(line, "-")
     assert (code, written) == (4 if "export" in line else 3, b"")
-    assert "packager: " in errors
+    assert "kellet: " in errors
     assert sys.stdout is not sys.stderr, "it is put back"

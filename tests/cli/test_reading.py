@@ -20,10 +20,18 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorSpec, add_tensors, index_name, pack
-from packager.archive.safetensors import spell_header
-from packager.cli import main
-from packager.cli.extract_command import refuse_names_of_windows
+from packager._archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    TensorSpec,
+    add_tensors,
+    index_name,
+    pack,
+)
+from packager._archive.safetensors import spell_header
+from packager._cli import main
+from packager._cli.extract_command import refuse_names_of_windows
 from packager.errors import PackageError
 from tests import processes
 
@@ -84,8 +92,8 @@ def numpy_file(path: Path) -> Path:
     [
         ("x.safetensors", safetensors_file, "safetensors"),
         ("x.npz", numpy_file, "npz"),
-        ("x.pt", torch_file, "torch zip"),
-        ("odd.name", torch_file, "torch zip"),
+        ("x.pt", torch_file, "torch"),
+        ("odd.name", torch_file, "torch"),
     ],
 )
 def test_inspect_shows_weights_of_other_kinds(
@@ -162,7 +170,7 @@ def test_inspect_of_a_folder_says_what_to_do(run: Run, tmp_path: Path) -> None:
     code, _, errors = run("inspect", tmp_path / "pkg")
     assert code == 3
     assert "no .data/manifest.msgpack; expected an unpacked archive" in errors
-    assert "packager plan PACKAGE" in errors
+    assert "kellet plan PACKAGE" in errors
 
 
 def test_a_damaged_archive_is_never_read_as_something_else(run: Run, archive: Path, tmp_path: Path) -> None:
@@ -224,7 +232,7 @@ def test_extract_names_the_file_that_a_full_disk_does_not_take(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield memoryview(b"")
 
-    monkeypatch.setattr("packager.cli.extract_command._pieces", full)
+    monkeypatch.setattr("packager._cli.extract_command._pieces", full)
     with ArchiveReader(archive) as reader:
         first = reader.names()[0]
     code, _, errors = run("extract", archive, tmp_path / "out")
@@ -284,7 +292,7 @@ def test_extract_refuses_a_link_by_its_name_before_anything_is_read(
     monkeypatch.setattr(ArchiveReader, "__init__", read)
     code, out, errors = run("extract", "net.kellet", "loop/")
     assert (code, out) == (3, "")
-    assert errors == "packager: [Errno 20] it is a link; name the folder that it leads to: 'loop'\n"
+    assert errors == "kellet: [Errno 20] it is a link; name the folder that it leads to: 'loop'\n"
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -325,9 +333,9 @@ def test_names_that_are_devices_or_streams_on_windows_are_not_written_there(name
 
 MEASURED = """
 import re, sys
-import packager.archive.verifying, packager.cli.inspect_command, packager.policy
-import packager.loading.resources, packager.sizes, packager.loading.deep_checks, msgpack
-from packager.cli import main
+import packager._archive.verifying, packager._cli.inspect_command, packager._policy
+import packager._loading.resources, packager._texts, packager._loading.deep_checks, msgpack
+from packager._cli import main
 def used():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 before = used()
@@ -403,7 +411,7 @@ def on_a_terminal(*arguments: object) -> str:
     watcher = threading.Thread(target=watch)
     watcher.start()
     code = (
-        "import sys; sys.modules['rich'] = None; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+        "import sys; sys.modules['rich'] = None; from packager._cli import main; sys.exit(main(sys.argv[1:]))"
     )
     processes.run(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -448,7 +456,7 @@ def test_reading_commands_need_neither_numpy_nor_kellet(archive: Path, tmp_path:
     code = (
         "import sys\n"
         "for name in ('numpy', 'kellet', 'importlib_metadata', 'isal', 'rich'): sys.modules[name] = None\n"
-        "from packager.cli import main\n"
+        "from packager._cli import main\n"
         "for line in sys.argv[1:]:\n"
         "    assert main(line.split('|')) == 0, line\n"
         "from packager import PackageImporter\n"

@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from packager.cli import main
-from packager.cli.main import carry_out
-from packager.cli.screen import (
+from packager._cli import main
+from packager._cli.main import carry_out
+from packager._cli.screen import (
     own_streams,
+    print_changes,
     print_json,
     print_lines,
     print_plan,
@@ -166,19 +167,26 @@ def test_without_rich_the_widest_columns_of_a_table_give_way_on_a_terminal(
 ) -> None:
     stand_in_for_a_terminal(monkeypatch)
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    row = ("net.layers", "a" * 70, "because " * 6)
+    row = ("net.layers", "a" * 70, "because it is " + "b" * 36)
     print_table("modules", ("name", "rule", "why"), [row, ("x", "y", "")])
     printed = capsys.readouterr().out.splitlines()
     assert max(map(len, printed)) == 60
     parts = [(line[4:14], line[16:37], line[39:]) for line in printed[1:5]]
     assert ["".join(pieces).strip() for pieces in zip(*parts, strict=True)][:2] == list(row[:2])
-    assert "".join(part[2].ljust(21) for part in parts).split() == ["because"] * 6
+    assert [part[2] for part in parts] == ["because it is bbbbbbb", "b" * 21, "b" * 8, ""]
     assert printed[5:] == [f"    x{' ' * 11}y", ""]
 
 
-def test_without_rich_a_column_may_have_no_title_and_nothing_in_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_wrapped_change_keeps_its_colour(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    stand_in_for_a_terminal(monkeypatch)
+    print_changes(["  ~ w", "      1 of 2", "code:", "-x", "       y", "  - a", "      b"])
+    shown = capsys.readouterr().out.splitlines()
+    yellow, red, end = "\x1b[33m", "\x1b[31m", "\x1b[0m"
+    assert shown[:3] == [f"{yellow}  ~ w{end}", f"{yellow}      1 of 2{end}", "code:"]
+    assert shown[3:] == [f"{red}-x{end}", "       y", f"{red}  - a{end}", f"{red}      b{end}"]
+
+
+def test_a_column_with_nothing_in_it_is_left_out(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     stand_in_for_a_terminal(monkeypatch)
     print_table("checks", ("check", "entry point", ""), [("one", "model", "")])
@@ -190,7 +198,7 @@ def test_without_rich_a_column_may_have_no_title_and_nothing_in_it(
 def test_inspect_fits_into_80_columns_and_colours_what_needs_a_look(
     monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path, rich: bool, no_color: str
 ) -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden" / "model-1.kellet"
+    golden = Path(__file__).resolve().parents[1] / "golden" / "model-0.1.0.kellet"
     shutil.copy(golden, tmp_path / "net.kellet")
     monkeypatch.chdir(tmp_path)
     stand_in_for_a_terminal(monkeypatch)
@@ -225,7 +233,7 @@ def test_a_plan_shows_what_stops_it_and_what_asks(
     lines = [
         "Export plan: 2 problems",
         "",
-        "stored in the archive:",
+        "stored:",
         "    net  (asked for: a:b)",
         "warnings:",
         "    one",
@@ -238,6 +246,6 @@ def test_a_plan_shows_what_stops_it_and_what_asks(
     coloured = {
         line: re.findall("\x1b\\[([0-9;]+)m", shown)[:1] for line, shown in zip(lines, printed, strict=True)
     }
-    codes = [coloured[line] for line in ("stored in the archive:", "warnings:", lines[6], lines[7])]
+    codes = [coloured[line] for line in ("stored:", "warnings:", lines[6], lines[7])]
     assert codes == ([["1"], ["1"], ["1"], []] if no_color else [["1"], ["1;33"], ["1;31"], ["32"]])
     assert coloured["    net  (asked for: a:b)"] == coloured["    one"] == []

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.cli import main
-from packager.texts import did_you_mean
+from packager._cli import main
+from packager._texts import did_you_mean
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -69,7 +69,7 @@ def test_a_target_that_is_spelled_as_a_path_is_wrong_usage(
 ) -> None:
     target = target.format(here=tmp_path.name, tmp_path=tmp_path)
     more = ("-o", "new.kellet") if command == "export" else ()
-    wanted = f"packager {command}: error: argument TARGET: {target!r}: {EXPECTED}" + told.format(
+    wanted = f"kellet {command}: error: argument TARGET: {target!r}: {EXPECTED}" + told.format(
         above=tmp_path.parent
     )
     assert run(command, target, *more) == (2, wanted)
@@ -134,9 +134,7 @@ def test_what_trust_cannot_name_is_wrong_usage(run: Run, command: str, name: str
     first, *more = command.split()
     code, said = run(first, "net.kellet", *more, "--trust", name)
     assert code == 2
-    assert said.startswith(
-        f"packager {first}: error: argument --trust: {name!r}: expected 'package.module:Qu"
-    )
+    assert said.startswith(f"kellet {first}: error: argument --trust: {name!r}: expected 'package.module:Qu")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,7 @@ def test_a_number_that_makes_no_sense_is_wrong_usage(run: Run, command: str, tol
 
 def test_a_folder_of_very_many_files_is_not_looked_through(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "listdir", lambda folder: ["net.kellet"] * 10_001)
-    assert run("check", "nett.kellet") == (3, "packager: [Errno 2] No such file or directory: 'nett.kellet'")
+    assert run("check", "nett.kellet") == (3, "kellet: [Errno 2] No such file or directory: 'nett.kellet'")
 
 
 def test_the_name_itself_is_never_what_was_meant() -> None:

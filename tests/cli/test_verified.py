@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, verify
-from packager.archive import ArchiveReader
-from packager.cli.main import main
+from packager._archive import ArchiveReader
+from packager._cli.main import main
 from packager.errors import IntegrityError
 
 Said = pytest.CaptureFixture[str]
@@ -53,8 +53,9 @@ def test_inspect_says_that_it_has_not_verified(
     file = str(prepared(archive))
     assert main(["inspect", file]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch("    identity [0-9a-f]{64}", lines[1])
-    assert lines[2] == "    not verified: `packager verify` checks what the identity stands for"
+    assert lines[1] == "    unsigned"
+    assert re.fullmatch("    identity [0-9a-f]{64}", lines[2])
+    assert lines[3] == "    contents not checked: `kellet verify` checks them"
     assert main(["inspect", file, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["verified"] is False
 
@@ -68,8 +69,8 @@ def test_report_says_that_it_has_not_verified(
     assert main(["report", str(prepared(archive)), "-o", str(tmp_path / "net.html"), *options]) == 0
     page = (tmp_path / "net.html").read_text()
     with ArchiveReader(archive) as reader:
-        assert f"identity {reader.identity}, not verified" in page
-    assert "not verified: `packager verify` checks what the identity stands for" in page
+        assert f"identity {reader.identity}, contents not checked" in page
+    assert "not checked: `kellet verify` checks them" in page
 
 
 def test_verify_that_fails_prints_no_identity(archive: Path, capsys: Said) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import kellet
 import packager
-from packager.cli import main
+from packager._cli import main, summary
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,10 +23,16 @@ def test_both_packages_have_the_version_of_the_distribution(package: object) -> 
     assert package.__version__ == project["version"]  # type: ignore[attr-defined]  # read when asked for
 
 
+def test_the_command_is_kellet_and_has_another_name() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"kellet": "packager._cli:main", "packager": "packager._cli:main"}
+    assert summary.COMMAND == project["name"] == "kellet"
+
+
 def test_the_command_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
         main(["--version"])
-    assert (exit.value.code, capsys.readouterr().out) == (0, f"packager {packager.__version__}\n")
+    assert (exit.value.code, capsys.readouterr().out) == (0, f"kellet {packager.__version__}\n")
 
 
 @pytest.mark.parametrize("package", [kellet, packager])
@@ -41,7 +47,7 @@ def test_where_nothing_is_installed_there_is_no_version(
         package.__version__  # type: ignore[attr-defined]  # asking is what raises
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == "packager that is not installed, only importable\n"
+    assert capsys.readouterr().out == "kellet that is not installed, only importable\n"
 
 
 @pytest.mark.parametrize("name", ["kellet", "packager"])

@@ -9,6 +9,7 @@ import types
 from collections import Counter, UserDict, defaultdict
 from fractions import Fraction
 from functools import partial
+from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
 from packager import PackageExporter, PackageImporter
-from packager.audit import Trust
-from packager.cli import main
+from packager._audit import Trust
+from packager._cli import main
+from packager._cli.runnable import main as run_archive
 from packager.errors import UntrustedTypeError
 from tests import processes
 
@@ -75,7 +77,7 @@ def test_what_inspect_lists_is_enough_and_none_of_it_too_much(
 _QUIET = """
 import sys
 before = set(sys.modules)
-from packager.cli import main
+from packager._cli import main
 assert main(["inspect", sys.argv[1]]) == 0
 print(sorted({"sklearn", "numpy", "fractions"} & (set(sys.modules) - before)), file=sys.stderr)
 """
@@ -110,3 +112,27 @@ def test_a_pattern_takes_in_classes_that_are_filled_and_nothing_that_is_called_o
     assert not trust.grants("sklearn.new", "Estimator", "call")
     assert not trust.grants("sklearn.new", "function", "value")
     assert not trust.grants("sklearn2.new", "Estimator", "create")
+
+
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+@pytest.mark.parametrize(
+    ("asked", "stops"),
+    [(["--check"], True), (["--input", "x.npz"], True), (["--text", "a"], True), (["--verify"], False)],
+)
+def test_a_runnable_archive_stops_before_its_code_where_something_is_missing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    asked: list[str],
+    stops: bool,
+) -> None:
+    (tmp_path / "lent_here.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with PackageExporter(tmp_path / "x.kellet", policy="auto", prove=False) as exporter:
+        exporter.extern("lent_here")
+        exporter.save_source_string("own", "import lent_here\n")
+    (tmp_path / "lent_here.py").unlink()
+    invalidate_caches()
+    code = run_archive(str(tmp_path / "x.kellet"), asked)
+    errors = capsys.readouterr().err
+    assert (code, "lent_here: recorded" in errors) == ((1, True) if stops else (0, False)), errors

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from packager.codecs.registry import default_registry
-from packager.libraries.scikit_learn import relation_rows
+from packager._codecs.registry import default_registry
+from packager._libraries.scikit_learn import relation_rows
 
 
 def rows_of(name: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import StoredTensor, arrays, numpy_values
-from packager.codecs.stored_arrays import array_data, array_from
+from packager._codecs import StoredTensor, arrays, numpy_values
+from packager._codecs.stored_arrays import array_data, array_from
 from tests.codecs.parts import Context, codec_of, decoded, refuses
 from tests.tables import one_test
 
@@ -25,7 +25,7 @@ def test_no_bytes_are_taken_for_objects() -> None:
     for dtype in (np.dtype(object), np.dtype([("a", object)])):
         refuses(
             lambda dtype=dtype: array_from(stored((8,), (1,)), dtype, None),  # type: ignore[misc]  # bound now
-            f"an array of {dtype} in stored memory would take its bytes for addresses of objects",
+            f"an array of {dtype} holds objects, which cannot be read from bytes",
         )
 
 
@@ -35,11 +35,11 @@ def test_rows_of_bytes_are_elements_of_their_dtype() -> None:
     assert found.tolist() == [[0x0102, 0x0506], [0x090A, 0x0D0E]]
     assert (found.dtype, found.strides) == (shorts, (8, 4))
     refuses(
-        lambda: array_from(stored((2, 3), (3, 1)), shorts, None), "dtype >i2 takes 2 bytes, the rows have 3"
+        lambda: array_from(stored((2, 3), (3, 1)), shorts, None), "rows of 3 bytes for dtype >i2; expected 2"
     )
     refuses(
         lambda: array_from(stored((2, 2), (4, 2)), shorts, None),
-        "the bytes of an element do not lie side by side",
+        "the bytes of an element are not contiguous",
     )
     # One byte lies beside itself, wherever the next one would be.
     assert array_from(stored((2, 1), (4, 2)), np.dtype("S1"), None).tolist() == [b"", b"\4"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import state_checks
-from packager.codecs.c_state import (
+from packager._codecs import state_checks
+from packager._codecs.c_state import (
     StateCheck,
     attributes_of,
     is_int,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from packager.libraries.catboost import check_model, has_parts
+from packager._libraries.catboost import check_model, has_parts
 from tests.tables import one_test
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from packager.codecs import Child, Node
-from packager.codecs.base import Literal, Parts, kinds, words
-from packager.codecs.codec_rows import Choice, one_of
+from packager._codecs import Child, Node
+from packager._codecs.base import LiteralCodec, PartsCodec, kinds, words
+from packager._codecs.codec_rows import Choice, one_of
 from tests.tables import one_test
 
 NONE, INT, TEXT = (Child("scalar", value=value) for value in (None, 1, "a"))
@@ -16,8 +16,8 @@ DICT, BYTES = Child("dict"), Child("tensor", value=("U8", [3], None, 0))
 ARRAY, METHOD = Child("codec", "numpy.ndarray"), Child("codec", "method")
 
 
-def row(words_of_parts: str, **more: Any) -> Parts:
-    return Parts("a.thing", ("lib:Thing",), words_of_parts, "a thing", lambda obj: Node(), list, **more)
+def row(words_of_parts: str, **more: Any) -> PartsCodec:
+    return PartsCodec("a.thing", ("lib:Thing",), words_of_parts, "a thing", lambda obj: Node(), list, **more)
 
 
 @one_test
@@ -69,14 +69,14 @@ def test_a_literal_stands_where_a_form_is_said_and_nowhere_else() -> None:
 
 def test_equal_literals_are_stored_once_where_it_is_said() -> None:
     for once, key in ((True, "a"), (False, None)):
-        codec = Literal("a.text", ("lib:Text",), kinds(str), "a text", str, str, once=once)
+        codec = LiteralCodec("a.text", ("lib:Text",), kinds(str), "a text", str, str, once=once)
         assert codec.encode("a", None) == Node("a", key=key)  # type: ignore[arg-type]  # it asks for nothing
 
 
 CHOICE = Choice(
     "a.choice",
-    Parts("none", ("builtins:NoneType",), "", "nothing more", lambda obj: Node(), lambda: None),
-    Parts("word", ("builtins:str",), "scalar", "a word and a scalar",
+    PartsCodec("none", ("builtins:NoneType",), "", "nothing more", lambda obj: Node(), lambda: None),
+    PartsCodec("word", ("builtins:str",), "scalar", "a word and a scalar",
           lambda obj: Node([obj], (1,)), lambda parts, one: parts[0] * one, one_of(["a", "b"])),
     once=True,
 )  # fmt: skip

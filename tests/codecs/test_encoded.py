@@ -18,17 +18,17 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.archive import (
+from packager._archive import (
     MAX_FRACTION_BYTES,
     MAX_LOGGER_NAME,
     MAX_NAME_PARTS,
     MAX_PATTERN_STEPS,
     MAX_SEED_WORDS,
 )
-from packager.codecs import standard_values
-from packager.codecs.kellet_codec import memory_key
-from packager.objects import encode
-from packager.objects.records import Kind as K
+from packager._codecs import standard_values
+from packager._codecs.kellet_codec import memory_key
+from packager._objects import encode
+from packager._objects.records import Kind as K
 from packager.testing import round_trip
 from tests.tables import one_test
 
@@ -70,46 +70,49 @@ FRACTION = f"a fraction of ints of more than {MAX_FRACTION_BYTES} bytes"
 MOST = 256 ** (MAX_FRACTION_BYTES - 1) * 128
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "metadata": (lambda: np.dtype("<i4", metadata={"a": 1}), "dtype int32 carries metadata"),
+    "metadata": (
+        lambda: np.dtype("<i4", metadata={"a": 1}),
+        "dtype int32 has metadata, which cannot be stored",
+    ),
     "a title": (
         lambda: np.dtype({"names": ["a"], "formats": ["<i4"], "titles": [3]}),
-        "dtype .* has the title 3, which is not a string",
+        "dtype .* has the title 3; expected a string",
     ),
     "a missing value": (
         lambda: _strings(Odd()),
-        r"dtype .* has a missing value of Odd, no plain scalar",
+        r"dtype .* has a Odd as its missing value",
     ),
     "a scalar of objects": (lambda: np.zeros(1, PAIR)[0], "a structured scalar with objects in it"),
-    "an own bit generator": (lambda: OwnGenerator(1), "bit generator OwnGenerator is none of NumPy's own"),
+    "an own bit generator": (lambda: OwnGenerator(1), "bit generator OwnGenerator is not part of NumPy"),
     "a seed": (
         lambda: np.random.SeedSequence(list(range(MAX_SEED_WORDS))),
-        f"a seed of too many words: expected at most {MAX_SEED_WORDS} words, found {MAX_SEED_WORDS + 1}",
+        f"its seed is too long: expected at most {MAX_SEED_WORDS} words, found {MAX_SEED_WORDS + 1}",
     ),
     "a spawn key": (
         lambda: np.random.SeedSequence(1, spawn_key=tuple(range(MAX_SEED_WORDS))),
-        f"a seed of too many words: expected at most {MAX_SEED_WORDS} words, found {MAX_SEED_WORDS + 1}",
+        f"its seed is too long: expected at most {MAX_SEED_WORDS} words, found {MAX_SEED_WORDS + 1}",
     ),
     "half a pair": (
         lambda: re.compile("a\udc00"),
-        "a pattern with half a pair of surrogates, which no text holds",
+        "a pattern with an unpaired surrogate",
     ),
     "a long pattern": (
         lambda: re.compile("a" * (MAX_PATTERN_STEPS // 16 + 1)),
         f"expected patterns that compile in at most {MAX_PATTERN_STEPS} steps, found 4194320",
     ),
-    "no member": (lambda: _stranger(Shade, "DARK", "d"), "<Shade.DARK: 'd'> is no member of Shade"),
-    "no flag": (lambda: _stranger(Bits, "A", "x"), "<Bits.A: 'x'> is no member of Bits"),
-    "an unnamed member": (lambda: _stranger(Shade, None, 3), ".* is no member of Shade"),
+    "no member": (lambda: _stranger(Shade, "DARK", "d"), "<Shade.DARK: 'd'> is not a member of Shade"),
+    "no flag": (lambda: _stranger(Bits, "A", "x"), "<Bits.A: 'x'> is not a member of Bits"),
+    "an unnamed member": (lambda: _stranger(Shade, None, 3), ".* is not a member of Shade"),
     "a numerator": (lambda: fractions.Fraction(MOST, 3), FRACTION),
     "a negative one": (lambda: fractions.Fraction(-MOST, 3), FRACTION),
     "a denominator": (lambda: fractions.Fraction(1, MOST), FRACTION),
     "a logger by hand": (
         lambda: logging.Logger("by.hand"),
-        "logger 'by.hand' is not the one that logging.getLogger gives",
+        "logger 'by.hand' was not made by logging.getLogger",
     ),
     "a logger called root": (
         lambda: logging.Logger("root"),
-        "logger 'root' is not the one that logging.getLogger gives",
+        "logger 'root' was not made by logging.getLogger",
     ),
     "a long name": (
         lambda: logging.Logger("a" * (MAX_LOGGER_NAME + 1)),
@@ -121,7 +124,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a graph": (
         _gradient,
-        r"a tensor that was computed with gradients \(it has a grad_fn\): its graph cannot be stored",
+        r"a tensor with a graph of gradients \(grad_fn\), which cannot be stored",
     ),
 }
 
@@ -302,7 +305,7 @@ def test_gradients_are_warned_of_once_and_hooks_each_time() -> None:
     encoded = encode([kellet.ones(2), *with_gradient, *hooked])
     assert encoded.refusals == ()
     assert [(found.path, found.reason) for found in encoded.warnings] == [
-        ("obj[1]", "gradients (.grad), here and elsewhere, are not stored"),
+        ("obj[1]", "gradients (.grad) are not stored, here and elsewhere"),
         ("obj[3]", "hooks on a tensor are left out; register them after loading"),
         ("obj[4]", "hooks on a tensor are left out; register them after loading"),
     ]

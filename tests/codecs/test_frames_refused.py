@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from packager.codecs import default_registry
-from packager.codecs.base import Decoding, StoredTensor
+from packager._codecs import default_registry
+from packager._codecs.base import Decoding, StoredTensor
 
 REGISTRY = default_registry()
 CONTEXT: Decoding = None  # type: ignore[assignment]  # these codecs ask for nothing
@@ -177,7 +177,7 @@ def test_parts_that_do_not_fit_are_refused(make: Callable[[], Any], message: str
 
 
 def test_a_panic_of_a_library_in_rust_is_an_error() -> None:
-    from packager.codecs.payloads import panics_as_errors
+    from packager._codecs.payloads import panics_as_errors
 
     class PanicException(BaseException):
         """What pyo3 raises, which is no Exception."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from packager.archive import bounds
-from packager.codecs import Child, ObjectCodec
+from packager._archive import bounds
+from packager._codecs import Child, ObjectCodec
 from tests.codecs.parts import codec_of
 from tests.tables import one_test
 
@@ -34,6 +34,7 @@ ACCEPTED: list[tuple[str, Any, list[Child]]] = [
     ("kellet.gate", "_posthook", []),
     ("kellet.subclass", True, [CLASS, ARRAY]),
     ("kellet.device", "cpu", []),
+    ("kellet.size", [2, 0], []),
     ("kellet.tensor", ["Buffer", "<f4", False, "empty", bounds.MAX_EXTENT - 1, 0], []),
     ("numpy.subclass", None, [CLASS, ARRAY]),
     ("numpy.ndarray", ["matrix", "elements", 2, 1], [Child("codec", "numpy.dtype"), INT, TEXT]),
@@ -82,6 +83,9 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("kellet.subclass", True, [CLASS, DENSE], "an array"),
     ("kellet.device", "cuda", [], "'cpu'"),
     ("kellet.device", "cpu", [INT], "'cpu'"),
+    ("kellet.size", [2, True], [], "the sizes of a shape"),
+    ("kellet.size", "23", [], "the sizes of a shape"),
+    ("kellet.size", [2], [INT], "the sizes of a shape"),
     ("kellet.tensor", "Tensor", [memory(2)], "kind, dtype, requires_grad"),
     ("kellet.tensor", ["Tensor", "<f4", True], [memory(2), memory(2)], "memory"),
     ("kellet.tensor", ["Tensor", "<f4", True], [INT], "a tensor of F32"),

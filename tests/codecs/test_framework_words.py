@@ -11,10 +11,10 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.codecs import CannotStore, Child, frameworks
-from packager.codecs.frameworks import EmptySlots, Saved, _KeptTable, check_state, split_literal
-from packager.codecs.modules import HANDLES
-from packager.codecs.registry import default_registry
+from packager._codecs import CannotStore, Child, frameworks
+from packager._codecs.frameworks import EmptySlots, Saved, _KeptTable, check_state, split_literal
+from packager._codecs.modules import HANDLES
+from packager._codecs.registry import default_registry
 from tests.codecs.parts import Context, codec_of
 from tests.tables import one_test
 
@@ -69,19 +69,19 @@ def _linked(**below: Any) -> Any:
 
 
 def test_what_is_no_tree_of_modules_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    message = "what stands at 'a' is no module"
+    message = "'a' is not a module"
     _refuses(_linked(a=3), message)
     _refuses(_linked(a=SimpleNamespace(_modules={})), message)
     tables: list[Any] = [[], {1: nn.ReLU()}, None]
     for table in tables:
         broken = nn.Module()
         vars(broken)["_modules"] = table
-        _refuses(_linked(a=broken), "module 'a' has no table of modules by name")
+        _refuses(_linked(a=broken), "module 'a' has no dict of submodules by name")
     monkeypatch.setattr(frameworks, "MAX_MODULE_PATH", 3)
     assert len(list(KELLET.walk(_linked(abc=nn.ReLU()), strict=True))) == 2
     _refuses(
         _linked(abcd=nn.ReLU()),
-        "the path of a module, 'abcd'..., has 4 characters, expected at most 3; a module holds itself",
+        "the path of a module, 'abcd'..., has 4 characters; the limit is 3. A module contains itself",
     )
 
 
@@ -92,7 +92,7 @@ def test_one_module_is_held_under_as_many_names_as_are_allowed(monkeypatch: pyte
     most = _linked(**{f"n{at}": shared for at in range(6)})  # of two modules: 3 + 2 * 2 paths
     assert len(list(KELLET.walk(most, strict=True))) == 7
     more = _linked(**{f"n{at}": shared for at in range(7)})
-    _refuses(more, "2 modules hold each other under 8 names and more, expected at most 7")
+    _refuses(more, "2 modules hold each other under at least 8 names; the limit is 7")
     assert len(list(KELLET.walk(more))) == 8
     several = _linked(**{f"n{at}": nn.ReLU() for at in range(20)})
     assert len(list(KELLET.walk(several, strict=True))) == 21
@@ -104,9 +104,9 @@ def test_one_module_is_held_under_as_many_names_as_are_allowed(monkeypatch: pyte
     [
         ("_parameters", [], "module 'a.b' has parameters or buffers without a name"),
         ("_buffers", {1: None}, "module 'a.b' has parameters or buffers without a name"),
-        ("_parameters", {"w": 3}, "module 'a.b' has parameters or buffers that are no tensors"),
-        ("_buffers", {"w": None, "v": "x"}, "module 'a.b' has parameters or buffers that are no tensors"),
-        ("_non_persistent_buffers_set", [], "module 'a.b' has no set of buffers that are not saved"),
+        ("_parameters", {"w": 3}, "module 'a.b' has parameters or buffers that are not tensors"),
+        ("_buffers", {"w": None, "v": "x"}, "module 'a.b' has parameters or buffers that are not tensors"),
+        ("_non_persistent_buffers_set", [], "module 'a.b' has no set of non-persistent buffers"),
         ("_buffers", {"w": None, "v": kellet.ones(1)}, None),
         ("_non_persistent_buffers_set", frozenset({"v"}), None),
     ],
@@ -183,7 +183,7 @@ def test_values_that_a_state_replaces_are_taken_out() -> None:
     net = Halving(1, 1)
     context = _captured(net)
     assert context.saved.dropped == {id(net.weight)}
-    assert context.forbidden == ["it shares memory with 'weight', whose values a state-dict hook takes out"]
+    assert context.forbidden == ["it shares memory with 'weight', whose values a state-dict hook removes"]
     ((_, _, finish),) = context.deferred
     found = finish()
     assert found.literal == ["state", False, 1, 1, "weight", "bias", "more"]
@@ -300,11 +300,11 @@ def test_a_table_keeps_the_tensors_that_stand_there() -> None:
 
 def test_a_state_is_loaded_into_a_tree_of_modules_with_tables() -> None:
     literal = ["state", True, 0]
-    with pytest.raises(ValueError, match=r"^what stands at 'a' is no module$"):
+    with pytest.raises(ValueError, match=r"^'a' is not a module$"):
         KELLET.load_state(_linked(a=3), literal, (), EmptySlots())
     broken = nn.ReLU()
     vars(broken)["_buffers"] = {"w": 3}
-    message = "module 'a' has parameters or buffers that are no tensors"
+    message = "module 'a' has parameters or buffers that are not tensors"
     with pytest.raises(ValueError, match=f"^{message}$"):
         KELLET.load_state(_linked(a=broken), literal, (), EmptySlots())
 
@@ -334,9 +334,7 @@ def test_a_state_is_loaded_and_what_it_misses_is_told() -> None:
     assert (net.weight is weight, weight.detach().numpy().tolist()) == (True, [[0.0]])
     assert type(net._parameters) is dict
     empty = EmptySlots({id(net.bias): net.bias})
-    with pytest.raises(
-        ValueError, match=r"^no load hook brought back 'bias', which a state-dict hook took out"
-    ):
+    with pytest.raises(ValueError, match=r"^no load hook restored 'bias', which a state-dict hook removed"):
         KELLET.load_state(net, ["state", False, 0, "weight"], (kellet.zeros(1, 1), None), empty)
     assert type(net._parameters) is dict
     for metadata in (3, [], {"": 3}):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs.c_state import require_bit_generator_state
+from packager._codecs.c_state import require_bit_generator_state
 
 
 def words(count: int, dtype: str = "u8") -> Any:

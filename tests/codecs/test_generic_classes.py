@@ -4,8 +4,8 @@ import typing
 
 import pytest
 
-from packager.codecs.base import CannotStore, Child
-from packager.codecs.typing_forms import TypingCodec
+from packager._codecs.base import CannotStore, Child
+from packager._codecs.typing_forms import TypingCodec
 from tests.tables import one_test
 
 T = typing.TypeVar("T")
@@ -47,7 +47,7 @@ def test_a_class_with_the_name_of_a_form_is_itself():
 
 @pytest.mark.parametrize("form", [Job[[int, str]], typing.Annotated[int, "x"]])
 def test_arguments_that_are_no_types_are_refused_as_before(form):
-    with pytest.raises(CannotStore, match="a form of typing that archives do not hold"):
+    with pytest.raises(CannotStore, match="a form of typing that cannot be stored"):
         TypingCodec().encode(form, None)
 
 

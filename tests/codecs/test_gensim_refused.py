@@ -13,8 +13,8 @@ import numpy as np
 from gensim.corpora import Dictionary
 from gensim.models import LdaModel, TfidfModel, Word2Vec
 
-from packager.libraries.gensim import Word2VecCheck
-from packager.objects import ObjectBuildError, encode
+from packager._libraries.gensim import Word2VecCheck
+from packager._objects import ObjectBuildError, encode
 from packager.testing import round_trip
 
 TEXTS = [["a", "b", "c"], ["a", "c", "d"]] * 5

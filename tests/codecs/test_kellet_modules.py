@@ -10,10 +10,10 @@ import pytest
 import kellet
 import kellet.optim
 from kellet import nn
-from packager.audit import TrustContext
+from packager._audit import TrustContext
+from packager._objects import encode
+from packager._objects.checking import unpack_table
 from packager.errors import PackageError
-from packager.objects import encode
-from packager.objects.checking import unpack_table
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -169,7 +169,7 @@ def test_gradients_are_not_stored_and_it_is_said_once() -> None:
     (net(_x()) ** 2).sum().backward()
     encoded = encode(net).with_sources(lambda name: True)
     assert [warning.path for warning in encoded.warnings] == ["obj.encoder.0.weight"]
-    assert "(.grad), here and elsewhere, are not stored" in encoded.warnings[0].reason
+    assert "(.grad) are not stored, here and elsewhere" in encoded.warnings[0].reason
     assert load(encoded, TrustContext.with_code([HERE])).decoder.weight.grad is None
 
 
@@ -221,7 +221,7 @@ def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> No
     encoded = encode(net).with_sources(lambda name: name == HERE)
     assert encoded.refusals == ()
     assert {warning.path for warning in encoded.warnings} == {"obj", "obj.encoder"}
-    assert any("Stranger.watch belongs to an object that is not stored" in w.reason for w in encoded.warnings)
+    assert any("Stranger.watch is left out, since" in w.reason for w in encoded.warnings)
     loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
     loaded(_x())
@@ -258,7 +258,7 @@ def test_gate_of_a_hook_object_that_is_not_stored_is_left_out_with_a_warning() -
     outside = nn.Hook(posthook=named_forward)
     outside.register(net)
     encoded = encode(net).with_sources(lambda name: name == HERE)
-    assert "belongs to an object that is not stored" in encoded.warnings[0].reason
+    assert "since the object it belongs to is not stored" in encoded.warnings[0].reason
     loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
     loaded(_x())

@@ -10,11 +10,11 @@ import pytest
 import kellet
 import kellet.optim
 from kellet import nn
-from packager.audit import TrustContext
+from packager._audit import TrustContext
+from packager._objects import encode
+from packager._objects.checking import unpack_table
+from packager._objects.records import Kind
 from packager.errors import PackageError
-from packager.objects import encode
-from packager.objects.checking import unpack_table
-from packager.objects.records import Kind
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -174,7 +174,7 @@ def test_optimizer_refers_to_the_parameters_whose_values_were_replaced() -> None
 def test_missing_load_hook_is_an_error_that_names_the_keys() -> None:
     encoded = _encoded(Small(undo=False))
     with pytest.raises(
-        PackageError, match=r"no load hook brought back 'scratch', 'first.weight', 'second.weight'"
+        PackageError, match=r"no load hook restored 'scratch', 'first.weight', 'second.weight'"
     ):
         load(encoded, TrustContext.with_code([HERE]))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from packager.libraries.lightgbm.text import check_model
+from packager._libraries.lightgbm.text import check_model
 from tests.tables import one_test
 
 TREE = """Tree=0

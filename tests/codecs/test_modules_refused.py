@@ -12,9 +12,9 @@ import pytest
 import kellet
 from kellet import nn
 from kellet.hooks import HookRegistry
-from packager.codecs import modules, tensor_out
-from packager.codecs.frameworks import EmptySlots
-from packager.codecs.kellet_codec import KelletFramework
+from packager._codecs import modules, tensor_out
+from packager._codecs.frameworks import EmptySlots
+from packager._codecs.kellet_codec import KelletFramework
 from tests.codecs.parts import Context, codec_of, refuses
 from tests.tables import one_test
 
@@ -33,7 +33,9 @@ HOOKS = sorted(MODULES.hook_attributes())
 
 @pytest.mark.parametrize("state", [[("a", 1)], None, {1: 2}, {"a": 1, 2: 3}, OrderedDict(a=1)])
 def test_the_state_of_a_module_is_a_dict_of_attributes(state: Any) -> None:
-    refuses(lambda: MODULES.set_state(Stateful(), state, 1), "the state of Stateful is no dict of attributes")
+    refuses(
+        lambda: MODULES.set_state(Stateful(), state, 1), "the state of Stateful must be a dict of attributes"
+    )
 
 
 @one_test
@@ -43,7 +45,7 @@ def test_tables_of_a_state_are_tables_before_a_class_looks_into_them(name: str, 
     made, found = Stateful(), type(table).__name__
     refuses(
         lambda: MODULES.set_state(made, {"a": 1, name: table}, 1),
-        f"{name} of the state of Stateful is a {found}, and no table",
+        f"{name} of the state of Stateful is a {found}; expected a dict",
     )
     assert "taken" not in vars(made)
     MODULES.set_state(made, {name: OrderedDict()}, 1)
@@ -58,7 +60,7 @@ def test_a_state_is_handed_over_with_what_the_framework_sets() -> None:
 
 
 def test_hooks_are_no_attributes() -> None:
-    said = f"{', '.join(HOOKS[:2])} of Stateful hold hooks, and are no attributes"
+    said = f"{', '.join(HOOKS[:2])} of Stateful hold hooks; data may not set them"
     names: dict[str, Any] = {HOOKS[1]: 1, "a": 2, HOOKS[0]: 3}
     refuses(lambda: MODULES.set_state(Stateful(), names, 1), said)
     refuses(lambda: MODULES.fill(Stateful(), names, 1), said)
@@ -72,7 +74,7 @@ def test_a_module_is_made_of_a_class_of_modules() -> None:
         refuses(lambda other=other: MODULES.make(other, 1), f"{other!r} is not a module of kellet")  # type: ignore[misc]  # bound now
 
 
-NONE = "Stateful holds modules that are none, or have no names"
+NONE = "the submodules of Stateful must be modules with names"
 CHILDREN: list[tuple[Any, str | None]] = [
     ({}, None),
     (OrderedDict(a=None), None),
@@ -102,7 +104,7 @@ def test_tables_of_a_module_are_tables(table: str, value: Any) -> None:
     made = Stateful()
     vars(made)[table] = value
     with pytest.raises(
-        ValueError, match=r"^module '' has parameters or buffers without a name$|^Stateful holds modules"
+        ValueError, match=r"^module '' has parameters or buffers without a name$|^the submodules of Stateful"
     ):
         MODULES.check_made(made)
 
@@ -121,17 +123,17 @@ def hook(module: Any, inputs: Any) -> None:
     pass
 
 
-PLAIN = "the options of the hook function are no plain values"
-NO_HOOK = "function is no hook, or its options have no names"
+PLAIN = "the options of the hook function must be plain values"
+NO_HOOK = "the hook function must be callable, with named options"
 REGISTERED: list[tuple[list[Any], str]] = [
-    (["forward_pre", 0, 1, {}], "int is no hook, or its options have no names"),
+    (["forward_pre", 0, 1, {}], "the hook int must be callable, with named options"),
     (["forward_pre", 0, hook, {1: True}], NO_HOOK),
     (["forward_pre", 0, hook, {"prepend": True, None: True}], NO_HOOK),
     (["forward_pre", 0, hook, {"prepend": [True]}], PLAIN),
     (["forward_pre", 0, hook, {"prepend": True, "once": b""}], PLAIN),
     (
         ["forward_pre", 0, hook, {}, "forward", 1, None, {}],
-        "NoneType is no hook, or its options have no names",
+        "the hook NoneType must be callable, with named options",
     ),
 ]
 
@@ -147,7 +149,7 @@ def test_no_hook_is_registered_on_a_module_whose_tables_hold_anything() -> None:
     vars(made)["_parameters"] = {"w": 1}
     refuses(
         lambda: MODULES.finish(made, "hooks", ["forward_pre", 0, hook, {}], 1, Context()),
-        "module '' has parameters or buffers that are no tensors",
+        "module '' has parameters or buffers that are not tensors",
     )
     assert MODULES.hooks_of(made) == []
 
@@ -180,7 +182,7 @@ def test_a_handle_removes_the_hook_that_has_its_number() -> None:
     assert codec.registry_of(kept) is None
     refuses(
         lambda: codec.finish(made, ["", 4], [SimpleNamespace()], 1, context),
-        "SimpleNamespace has no hooks for a handle to remove",
+        "a handle of a hook refers to a SimpleNamespace, which has no hooks",
     )
 
 

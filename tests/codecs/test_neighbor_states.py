@@ -14,14 +14,14 @@ from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._kd_tree import KDTree32
 
-from packager.codecs import c_state
-from packager.libraries.scikit_learn.c_state import (
+from packager._codecs import c_state
+from packager._libraries.scikit_learn.c_state import (
     BinaryTreeCheck,
     MetricCheck,
     NeighborsCheck,
 )
-from packager.libraries.scipy import _NODE as NODE
-from packager.libraries.scipy import SpatialTreeCheck
+from packager._libraries.scipy import _NODE as NODE
+from packager._libraries.scipy import SpatialTreeCheck
 from tests.codecs.parts import refuses
 from tests.tables import one_test
 

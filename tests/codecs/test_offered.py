@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from packager.codecs.library import GROUP, are_libraries_offered
+from packager._codecs.library import GROUP, are_libraries_offered
 
 POINTS = f"[other]\na = b\n\n[{GROUP}]\nmoney = outside:Money\n"
 

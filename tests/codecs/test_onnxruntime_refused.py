@@ -14,9 +14,9 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from packager.audit import TrustContext
-from packager.libraries.onnxruntime import check_model
-from packager.objects import encode
+from packager._audit import TrustContext
+from packager._libraries.onnxruntime import check_model
+from packager._objects import encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 from tests.contracts.test_onnxruntime_codecs import ROWS, branching, linear, model, outputs, session

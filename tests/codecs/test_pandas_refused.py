@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from packager.codecs import default_registry
-from packager.codecs.base import Decoding
-from packager.objects import encode
+from packager._codecs import default_registry
+from packager._codecs.base import Decoding
+from packager._libraries.pandas.arrays import require_values
+from packager._objects import encode
 from packager.testing import round_trip
 from tests.tables import one_test
 
@@ -207,3 +208,20 @@ def test_a_frame_in_an_object_beside_code_needs_no_trust() -> None:
     held = {"table": pd.DataFrame({"a": ["x", None]})}
     loaded = round_trip(held, interned=["net"], externs=["pandas"]).object
     pd.testing.assert_frame_equal(loaded["table"], held["table"])
+
+
+def test_values_of_pandas_have_the_rank_that_is_wanted_or_one() -> None:
+    moments = [pd.arrays.DatetimeArray._simple_new(np.zeros(shape, M8), dtype=M8) for shape in (2, (1, 2))]
+    require_values(moments[0])
+    require_values(moments[0], rank=2)
+    require_values(moments[1], rank=2)
+    with pytest.raises(ValueError, match="expected values of rank 1, found 2"):
+        require_values(moments[1])
+
+
+@pytest.mark.parametrize("name", ["Int8", "Float32", "boolean"])
+def test_an_array_with_a_mask_comes_back(name: str) -> None:
+    values = pd.array([1, None, 0], dtype=name)
+    made = round_trip(values).object
+    assert made.dtype == values.dtype
+    assert made.equals(values)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from packager.archive import MAX_FRACTION_BYTES
-from packager.codecs import CannotStore, Child, Decoding, Encoding
-from packager.codecs.registry import default_registry
+from packager._archive import MAX_FRACTION_BYTES
+from packager._codecs import CannotStore, Child, Decoding, Encoding
+from packager._codecs.registry import default_registry
 from tests.tables import one_test
 
 NO_ENCODING, NO_DECODING = cast(Encoding, None), cast(Decoding, None)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 import pytest
 
-from packager.archive import bounds
-from packager.codecs import Child
+from packager._archive import bounds
+from packager._codecs import Child
 from tests.codecs.parts import codec_of, decoded
 from tests.tables import one_test
 

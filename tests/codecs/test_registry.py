@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from packager.audit import TrustContext, audit
-from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, library, registry
-from packager.codecs.base import expect
-from packager.codecs.frameworks import STATE
-from packager.codecs.library import CodecError, are_libraries_offered
-from packager.codecs.modules import HANDLES, HOOKS
-from packager.codecs.registry import CodecRegistry, default_registry
+from packager._audit import TrustContext, audit
+from packager._codecs import Child, Codec, Decoding, Encoding, Library, Node, library, registry
+from packager._codecs.base import expect
+from packager._codecs.frameworks import STATE
+from packager._codecs.library import CodecError, are_libraries_offered
+from packager._codecs.modules import HANDLES, HOOKS
+from packager._codecs.registry import CodecRegistry, default_registry
+from packager._libraries import HOMES
+from packager._objects import RecordError, encode
+from packager._objects.records import Kind as K
 from packager.errors import PackageError
-from packager.libraries import HOMES
-from packager.objects import RecordError, encode
-from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
 from tests import processes
 from tests.attacks import object_forger as forge
@@ -29,7 +29,7 @@ from tests.attacks import object_forger as forge
 ROOT = Path(__file__).resolve().parents[2]
 
 OUTSIDE = '''
-from packager.codecs import Codec, Library, Node
+from packager._codecs import Codec, Library, Node
 
 class Money:
     def __init__(self, cents):
@@ -204,7 +204,7 @@ def test_old_versions_of_a_codec_are_read(monkeypatch: pytest.MonkeyPatch) -> No
     old = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x01"), (), ())
     assert load(old, TrustContext.data_only(), registry=mine) == Point(2, 1)
     newer = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x03"), (), ())
-    with pytest.raises(PackageError, match=r"codec 'test\.point' of version 3, here is 2"):
+    with pytest.raises(PackageError, match=r"codec 'test\.point' has version 3 in the archive and 2 here"):
         load(newer, TrustContext.data_only(), registry=mine)
 
 
@@ -301,10 +301,10 @@ def test_a_codec_gives_a_role_for_each_child(more: int) -> None:
 def test_codecs_of_a_library_are_read_when_an_object_or_a_name_of_it_is_met() -> None:
     script = """
 import sys
-from packager.codecs import default_registry
+from packager._codecs import default_registry
 registry = default_registry()
 def seen():
-    return sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("packager.libraries.")
+    return sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("packager._libraries.")
                   and name.endswith((".pandas", ".tiktoken", ".scipy")))
 print(seen(), registry.find("pandas.nothing"), seen(), registry.find("tiktoken.encoding").name, seen())
 print(registry.for_class(type("KDTree", (), {"__module__": "scipy.spatial._kdtree"})), seen())
@@ -333,7 +333,7 @@ def test_a_codec_from_outside_takes_over_a_class_whose_library_is_met_later() ->
 
 def test_a_built_in_codec_is_found_by_its_name_as_among_all() -> None:
     for file, names in registry.FAMILIES.items():
-        codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
+        codecs = importlib.import_module(f"packager._codecs.{file}").CODECS
         assert [codec.name for codec in codecs] == names.split(",")
         for codec in codecs:
             fresh, whole = default_registry(), default_registry()
@@ -346,7 +346,7 @@ def test_built_in_codecs_are_found_by_a_type_as_among_all() -> None:
     assert list(whole)
     told = {}
     for file in registry.FAMILIES:
-        for codec in importlib.import_module(f"packager.codecs.{file}").CODECS:
+        for codec in importlib.import_module(f"packager._codecs.{file}").CODECS:
             assert {told.setdefault(name, file) for name in codec.types} <= {file}
     assert told == registry.FILE_OF_TYPE
     for name in told:
@@ -376,12 +376,12 @@ def test_codecs_of_a_library_do_not_hide_built_in_ones_of_the_same_type(
 
 def test_our_libraries_are_all_there_and_what_is_theirs_is_named_after_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    ours = {name: f"packager.libraries.{home}" for name, home in HOMES.items()}
+    ours = {name: f"packager._libraries.{home}" for name, home in HOMES.items()}
     assert project["entry-points"]["packager.libraries"] == ours
     files = registry.carried_files(HOMES)
     here = Path(library.__file__).parents[2]
     assert all(any((here / f"{name}{end}").is_file() for end in (".py", "/__init__.py")) for name in files)
-    homes = {f"packager/libraries/{home.partition(':')[0]}" for home in HOMES.values()}
+    homes = {f"packager/_libraries/{home.partition(':')[0]}" for home in HOMES.values()}
     assert set(files) - set(registry.carried_files([])) == homes
     for name in HOMES:
         found = library.find_library(name)

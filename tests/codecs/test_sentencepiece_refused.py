@@ -10,10 +10,10 @@ import struct
 
 from sentencepiece import SentencePieceProcessor
 
-from packager.audit import TrustContext
-from packager.libraries.sentencepiece import check_charsmap, check_model
-from packager.libraries.wire_format import Message, walk
-from packager.objects import ObjectBuildError, encode
+from packager._audit import TrustContext
+from packager._libraries.sentencepiece import check_charsmap, check_model
+from packager._libraries.wire_format import Message, walk
+from packager._objects import ObjectBuildError, encode
 from packager.testing.round_trips import load
 from tests.contracts.test_sentencepiece_codecs import model
 

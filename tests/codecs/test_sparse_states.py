@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.libraries.scikit_learn.c_state import SupportVectorCheck
-from packager.libraries.scipy.sparse_state import CHECKS
+from packager._libraries.scikit_learn.c_state import SupportVectorCheck
+from packager._libraries.scipy.sparse_state import CHECKS
 from tests.codecs.parts import refuses, rows_of
 from tests.tables import one_test
 

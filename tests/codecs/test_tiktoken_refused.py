@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from tiktoken import Encoding
 
-from packager.codecs.base import Decoding, StoredTensor
-from packager.objects import encode
+from packager._codecs.base import Decoding, StoredTensor
+from packager._objects import encode
 from tests.contracts.built_in import by_name
 
 CODEC = by_name("tiktoken.encoding")

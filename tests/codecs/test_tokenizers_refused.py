@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from packager.audit import TrustContext
-from packager.codecs.payloads import parsed_json
-from packager.libraries.tokenizers import MOST_IDS, check_tokenizer
-from packager.objects import EncodedObject, ObjectBuildError, encode
+from packager._audit import TrustContext
+from packager._codecs.payloads import parsed_json
+from packager._libraries.tokenizers import MOST_IDS, check_tokenizer
+from packager._objects import EncodedObject, ObjectBuildError, encode
 from packager.testing.round_trips import load, round_trip
 from tests.tables import one_test
 

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 
-from packager.codecs import CannotStore
-from packager.codecs.registry import default_registry
-from packager.codecs.torch_codec import (
+from packager._codecs import CannotStore
+from packager._codecs.registry import default_registry
+from packager._codecs.torch_codec import (
     TorchFramework,
     _fits,
     computed_by_hooks,
@@ -67,7 +67,7 @@ def test_a_state_holds_tensors_of_the_shapes_of_its_slots() -> None:
         ({"weight": torch.ones(2, 3)}, "'weight'"),
         ({"weight": 1, "bias": torch.ones(1)}, "'weight', 'bias'"),
     ):
-        with pytest.raises(ValueError, match=f"^the state holds no tensors of their shapes for {keys}$"):
+        with pytest.raises(ValueError, match=f"^the state lacks tensors of the right shapes for {keys}$"):
             FRAMEWORK.require_fit(model, items)
     model.register_load_state_dict_pre_hook(noted)
     FRAMEWORK.require_fit(nn.Sequential(model), {"0.weight": 1})  # the hook may make one of it
@@ -305,11 +305,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "lazy": (
         lambda: nn.LazyLinear(1),
-        "LazyLinear has no shapes yet for weight, bias: they come with the first input",
+        "LazyLinear has no shapes yet for weight, bias: the first input gives them",
     ),
     "with a lazy buffer": (
         lambda: nn.LazyBatchNorm1d(affine=False),
-        "LazyBatchNorm1d has no shapes yet for running_mean, running_var: they come with the first input",
+        "LazyBatchNorm1d has no shapes yet for running_mean, running_var: the first input gives them",
     ),
 }
 
@@ -318,11 +318,22 @@ class Made(nn.Linear):
     parametrizations = None
 
 
+PLACE: Any = SimpleNamespace(path=lambda: "model.layers.0")
+
+
+def test_a_parametrized_module_comes_with_the_call_that_makes_it_plain() -> None:
+    with pytest.raises(CannotStore) as refused:
+        require_storable(parametrizations.weight_norm(nn.Linear(1, 1)), PLACE)
+    assert refused.value.options[0] == (
+        'before saving: torch.nn.utils.parametrize.remove_parametrizations(model.layers[0], "weight")'
+    )
+
+
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_module_that_cannot_be_stored_says_why(make: Any, message: str) -> None:
     module = make()
     with pytest.raises(CannotStore, match=f"^{re.escape(message)}"):
-        require_storable(module)
+        require_storable(module, PLACE)
 
 
 def test_a_module_is_called_by_the_last_part_of_its_name() -> None:
@@ -330,8 +341,8 @@ def test_a_module_is_called_by_the_last_part_of_its_name() -> None:
         pass
 
     with pytest.raises(CannotStore, match=r"^Inner has no shapes yet"):
-        require_storable(Inner(1))
-    require_storable(nn.Linear(1, 1))
+        require_storable(Inner(1), PLACE)
+    require_storable(nn.Linear(1, 1), PLACE)
 
 
 def test_classes_that_inherit_from_those_that_are_never_stored_are_not_either() -> None:

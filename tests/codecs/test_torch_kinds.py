@@ -16,8 +16,8 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.audit import TrustContext
-from packager.objects import encode
+from packager._audit import TrustContext
+from packager._objects import encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -198,13 +198,13 @@ def _called(layer: Any) -> Any:
 REFUSED: dict[str, tuple[Make, str, str, Callable[[Any], Any]]] = {
     "torch.compile": (
         lambda: torch.compile(mlp(), backend="eager"),
-        "OptimizedModule cannot be stored: it was compiled by torch.compile",
+        "OptimizedModule cannot be stored: torch.compile made it",
         "module._orig_mod",
         lambda module: module._orig_mod,
     ),
     "DistributedDataParallel": (
         lambda: nn.parallel.DistributedDataParallel(mlp()),
-        "DistributedDataParallel cannot be stored: it belongs to the processes that train together",
+        "DistributedDataParallel cannot be stored: it belongs to this training's processes",
         "module.module",
         lambda module: module.module,
     ),
@@ -225,7 +225,7 @@ REFUSED: dict[str, tuple[Make, str, str, Callable[[Any], Any]]] = {
     "parametrized": (
         _parametrized,
         "ParametrizedLinear is parametrized: its class was made in memory",
-        "remove_parametrizations",
+        "parametrize.remove_parametrizations(obj['net'][1], \"weight\")",
         _without_parametrization,
     ),
     "lazy": (

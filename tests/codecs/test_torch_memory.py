@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from packager.codecs import Child
-from packager.codecs.registry import default_registry
-from packager.codecs.torch_layouts import _is_without_memory
-from packager.codecs.torch_tensors import (
+from packager._codecs import Child
+from packager._codecs.registry import default_registry
+from packager._codecs.torch_layouts import _is_without_memory
+from packager._codecs.torch_tensors import (
     _on_cpu,
     _Saving,
     _say_which_ties_are_lost,
@@ -124,7 +124,7 @@ def test_ties_of_other_signs_are_warned_of_where_bytes_are_shared() -> None:
     ):
         _say_which_ties_are_lost(value, context)
         assert len(context.warnings) == count
-    assert context.warnings[0].startswith("it shares memory with a tensor that shows it with other signs")
+    assert context.warnings[0].startswith("it shares memory with a conjugated or negated view")
 
 
 def test_a_storage_is_copied_once_with_all_its_views() -> None:

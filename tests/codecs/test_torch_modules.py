@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from packager.audit import TrustContext
+from packager._audit import TrustContext
+from packager._objects import encode
 from packager.errors import PackageError
-from packager.objects import encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -151,7 +151,7 @@ def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> No
     encoded = encode(net).with_sources(lambda name: name == HERE)
     (warning,) = encoded.warnings
     assert warning.path == "obj.norm"
-    assert "Stranger.watch belongs to an object that is not stored" in warning.reason
+    assert "Stranger.watch is left out, since the object it belongs to is not stored" in warning.reason
     assert not load(encoded, TrustContext.with_code([HERE], ["torch"])).norm._forward_hooks
 
 

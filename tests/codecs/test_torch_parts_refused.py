@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from packager.codecs import StoredTensor
-from packager.codecs.torch_codec import require_parameters, require_recurrent_state
-from packager.codecs.torch_layouts import _require_quantizer
+from packager._codecs import StoredTensor
+from packager._codecs.torch_codec import require_parameters, require_recurrent_state
+from packager._codecs.torch_layouts import _require_quantizer
 from tests.codecs.parts import Context, codec_of, decoded, refuses
 
 # --- quantized tensors ---
@@ -141,7 +141,7 @@ def test_a_handle_is_of_a_module() -> None:
     made = codec.decode(None, (), 1, context)
     refuses(
         lambda: codec.finish(made, ["_forward_hooks", 4], [nn.Module], 1, context),
-        "type has no hooks: it is no module",
+        "a handle of a hook refers to a type; expected a module",
     )
     codec.finish(made, ["_forward_hooks", 4], [model], 1, context)
     assert codec.registry_of(made) is model._forward_hooks
@@ -182,7 +182,7 @@ def test_a_recurrent_layer_says_its_weights_by_name(parts: dict[str, Any]) -> No
     require_recurrent_state(nn.Linear, {**WEIGHTS, **parts})  # says nothing of them
     refuses(
         lambda: require_recurrent_state(nn.LSTM, {**WEIGHTS, **parts}),
-        "the state of LSTM does not say its weights by name",
+        "the state of LSTM must list its weights by name",
     )
 
 
@@ -240,9 +240,9 @@ def test_a_module_is_made_of_a_class_of_modules_and_its_state_is_a_dict() -> Non
     codec = codec_of("torch.module")
     refuses(lambda: codec.make(OrderedDict, 1), f"{OrderedDict!r} is not a module of torch")
     for cls, state, said in (
-        (nn.GRU, {}, "does not say its weights by name"),
-        (Stateful, [], "is no dict of attributes"),
-        (Stateful, {1: 2}, "is no dict of attributes"),
+        (nn.GRU, {}, "must list its weights by name"),
+        (Stateful, [], "must be a dict of attributes"),
+        (Stateful, {1: 2}, "must be a dict of attributes"),
     ):
         refuses(
             lambda cls=cls, state=state: codec.set_state(cls(1, 1), state, 1),  # type: ignore[misc]  # bound now

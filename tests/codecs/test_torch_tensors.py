@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from packager.codecs.torch_tensors import TensorCodec
-from packager.objects import encode
+from packager._codecs.torch_tensors import TensorCodec
+from packager._objects import encode
 from packager.testing import round_trip
 
 

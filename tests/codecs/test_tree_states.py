@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.libraries.scikit_learn import c_state
-from packager.libraries.scikit_learn.c_state import (
+from packager._libraries.scikit_learn import c_state
+from packager._libraries.scikit_learn.c_state import (
     HistogramBoostingCheck,
     PredictorCheck,
     TreeCheck,

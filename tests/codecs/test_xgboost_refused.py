@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from packager.libraries.xgboost.model import check_model
+from packager._libraries.xgboost.model import check_model
 from tests.tables import one_test
 
 

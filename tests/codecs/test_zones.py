@@ -8,7 +8,7 @@ from zoneinfo import TZPATH, ZoneInfo
 
 import pytest
 
-from packager.objects import encode
+from packager._objects import encode
 from packager.testing import round_trip
 from tests.contracts.built_in import by_name
 from tests.tables import one_test
@@ -37,4 +37,4 @@ def test_a_zone_from_a_file_of_its_own_is_refused() -> None:
     with open(f"{TZPATH[0]}/Europe/Berlin", "rb") as file:
         zone = ZoneInfo.from_file(io.BytesIO(file.read()))
     refusals = encode(zone).refusals
-    assert [refusal.reason for refusal in refusals] == ["a time zone that has no key of the usual form"]
+    assert [refusal.reason for refusal in refusals] == ["a time zone without a usual key"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor
 
-from packager.audit import UntrustedNamesError
+from packager._audit import UntrustedNamesError
 from packager.testing import CodecContract, round_trip
 from tests.contracts.built_in import by_name
 

@@ -20,7 +20,7 @@ import pytest
 import kellet
 import kellet.optim
 from kellet import nn
-from packager.codecs import (
+from packager._codecs import (
     arrays,
     default_registry,
     kellet_codec,
@@ -440,6 +440,13 @@ class TestKelletDevice(CodecContract):
 
     def samples(self) -> list[Any]:
         return [kellet.ones(1).device]
+
+
+class TestKelletSize(CodecContract):
+    codec = by_name("kellet.size")
+
+    def samples(self) -> list[Any]:
+        return [kellet.ones(2, 3).shape, kellet.ones(()).shape]
 
 
 class TestKelletModule(CodecContract):

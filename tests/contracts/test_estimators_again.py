@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from packager.objects import encode
+from packager._objects import encode
 from packager.testing import round_trip
 from tests.tables import one_test
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.libraries.scikit_learn import FUNCTIONS, LEARNED
+from packager._libraries.scikit_learn import FUNCTIONS, LEARNED
 from packager.testing import round_trip
 from tests import processes
 from tests.contracts.estimators import answers, estimators, fitted

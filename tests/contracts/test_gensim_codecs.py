@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gensim.models import Word2Vec
 
-from packager.libraries import gensim as gensim_codec
+from packager._libraries import gensim as gensim_codec
 from packager.testing import CodecContract
 
 TEXTS = [["a", "b", "c"], ["a", "c", "d"]] * 5

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from packager.audit import UntrustedNamesError
-from packager.objects import ObjectBuildError
-from packager.objects.records import Kind as K
+from packager._audit import UntrustedNamesError
+from packager._objects import ObjectBuildError
+from packager._objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
 from tests.attacks import object_forger as forge
 from tests.contracts.built_in import by_name

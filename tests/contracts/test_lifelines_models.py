@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter, KaplanMeierFitter
 
-from packager.audit import UntrustedNamesError
-from packager.objects import ObjectBuildError
+from packager._audit import UntrustedNamesError
+from packager._objects import ObjectBuildError
 from packager.testing import round_trip
 from tests.attacks.c_state import changed
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from lightgbm import Booster, Dataset, LGBMClassifier, LGBMRanker, LGBMRegressor, train
 
-from packager.objects import ObjectBuildError
+from packager._objects import ObjectBuildError
 from packager.testing import CodecContract, round_trip
 from tests.contracts.built_in import by_name
 
@@ -128,7 +128,7 @@ def test_an_estimator_comes_back_without_trust(name: str) -> None:
 def test_a_booster_without_a_model_is_refused_with_what_helps() -> None:
     made = Booster.__new__(Booster)
     made._handle = None
-    from packager.objects import encode
+    from packager._objects import encode
 
     (found,) = encode(made).refusals
     assert found.reason == "a booster of LightGBM without a model"

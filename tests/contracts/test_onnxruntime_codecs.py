@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from packager.libraries import onnxruntime as onnx_codec
+from packager._libraries import onnxruntime as onnx_codec
 from packager.testing import CodecContract
 from tests.contracts.wire_changes import changed_bytes as changed_bytes  # the fuzzer asks for it here
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from packager.codecs import default_registry
+from packager._codecs import default_registry
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from polars.testing import assert_frame_equal, assert_series_equal
 
-from packager.codecs import default_registry
+from packager._codecs import default_registry
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

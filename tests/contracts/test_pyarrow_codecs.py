@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from packager.codecs import default_registry
+from packager._codecs import default_registry
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

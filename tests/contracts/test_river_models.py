@@ -11,8 +11,8 @@ from typing import Any
 from river import compose, linear_model, naive_bayes, optim, preprocessing
 from river.utils import VectorDict
 
-from packager.audit import UntrustedNamesError
-from packager.objects import ObjectBuildError
+from packager._audit import UntrustedNamesError
+from packager._objects import ObjectBuildError
 from packager.testing import round_trip
 
 ROWS = [({"a": i % 7, "b": i % 3}, i % 2 == 0) for i in range(60)]

@@ -1,7 +1,7 @@
 """Trees of neighbours and of decisions of scikit-learn come back, and answer as they did.
 
 They have no codec: each is a call and a state of arrays, which `c_state.py` in
-`packager/libraries/scikit_learn` check. The fuzzer changes these samples.
+`packager/_libraries/scikit_learn` check. The fuzzer changes these samples.
 """
 
 from __future__ import annotations

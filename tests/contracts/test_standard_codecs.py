@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import regex
 
-from packager.codecs import standard_values, typing_forms
+from packager._codecs import standard_values, typing_forms
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

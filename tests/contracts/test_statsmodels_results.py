@@ -19,8 +19,8 @@ import statsmodels.formula.api as smf
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch
 
-from packager.audit import UntrustedNamesError
-from packager.objects import ObjectBuildError
+from packager._audit import UntrustedNamesError
+from packager._objects import ObjectBuildError
 from packager.testing import round_trip
 from tests.attacks.c_state import changed
 
@@ -127,5 +127,5 @@ def test_a_formula_needs_the_name_of_the_class() -> None:
 
 def test_a_value_of_the_class_of_results_is_none_of_data() -> None:
     model = FITS["ols"]().model
-    with pytest.raises(ObjectBuildError, match="_formula_max_endog of OLS is one value for all its objects"):
+    with pytest.raises(ObjectBuildError, match="_formula_max_endog belongs to the class OLS"):
         round_trip(changed(model, _formula_max_endog=2))

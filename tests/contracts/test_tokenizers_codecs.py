@@ -17,8 +17,8 @@ from tokenizers import (
     trainers,
 )
 
-from packager.codecs import default_registry
-from packager.libraries import tokenizers as tokenizers_codec
+from packager._codecs import default_registry
+from packager._libraries import tokenizers as tokenizers_codec
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from packager.codecs import default_registry, optimizers, torch_codec, torch_layouts, torch_tensors
+from packager._codecs import default_registry, optimizers, torch_codec, torch_layouts, torch_tensors
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

@@ -15,7 +15,7 @@ import numpy as np
 import xgboost
 from xgboost import Booster, DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
 
-from packager.objects import encode
+from packager._objects import encode
 from packager.testing import CodecContract, round_trip
 from tests.contracts.built_in import by_name
 

@@ -6,7 +6,7 @@ import random
 from contextlib import suppress
 from typing import Any
 
-from packager.libraries.wire_format import varint
+from packager._libraries.wire_format import varint
 
 ODD = (0, 1, 2, 3, 7, 127, 128, 255, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 64) - 1)
 

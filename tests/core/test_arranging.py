@@ -144,6 +144,7 @@ def test_unique_and_counts() -> None:
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [[2, 0], [0, 1]], [2, 1, 1])
     assert kellet.tensor([[1, 1], [1, 1]]).unique(dim=0).tolist() == [[1, 1]]
     assert kellet.tensor([1, 3, 1]).bincount(minlength=5).tolist() == [0, 2, 0, 1, 0]
+    assert kellet.tensor([], dtype=kellet.int64).bincount().tolist() == []
     assert kellet.isin(x, kellet.tensor([1])).tolist() == [[False, True], [True, False]]
 
 

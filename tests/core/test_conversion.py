@@ -278,7 +278,8 @@ def attributes(x: Any) -> Any:
 def test_shape_and_memory() -> None:
     x = kellet.zeros(2, 3)
     assert attributes(x) == (2, 2, 6, (2, 3), 3, (3, 1), 4, 4, 24)
-    assert type(x.shape) is tuple
+    assert type(x.shape) is kellet.Size
+    assert (x.shape.numel(), str(x.shape), type(x.size())) == (6, "(2, 3)", kellet.Size)
     assert x.is_contiguous()
     assert not x.T.is_contiguous()
     assert x.T.contiguous().is_contiguous()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,22 @@ def test_what_cannot_be_a_tensor() -> None:
         kellet.zeros(1, dtype="no such")
     with pytest.raises(ValueError, match="there is no device 'cuda'; kellet computes on 'cpu' alone"):
         kellet.zeros(1, device="cuda")
+
+
+@one_test
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        *((make, (3,)) for make in (kellet.tensor, kellet.as_tensor, kellet.zeros, kellet.ones, kellet.eye)),
+        *((make, (3,)) for make in (kellet.empty, kellet.arange, kellet.rand, kellet.randn, kellet.randperm)),
+        *((make, (0, 1, 3)) for make in (kellet.linspace, kellet.logspace)),
+        *((kellet.full, ((3,), 2.0)), (kellet.randint, (0, 2, (3,)))),
+    ],
+)
+def test_whatever_makes_a_tensor_knows_the_processor_alone(make: Callable[..., Any], given: Any) -> None:
+    assert make(*given, device="cpu").device == kellet.Device("cpu")
+    with pytest.raises(ValueError, match="there is no device 'cuda'"):
+        make(*given, device="cuda")
 
 
 def test_tensor_class_makes_floating_tensors() -> None:

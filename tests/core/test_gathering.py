@@ -34,6 +34,13 @@ def test_negative_indexes_count_from_the_end() -> None:
     assert grid().index_select(1, kellet.tensor([-1])).tolist() == [[3.0], [6.0]]
 
 
+def test_arrays_and_lists_are_indexes_and_an_array_of_no_dimensions_is_a_number() -> None:
+    assert grid()[np.array(1)].tolist() == [4.0, 5.0, 6.0]
+    assert grid()[np.array(1), np.array(-1)].item() == 6.0
+    assert grid()[[1]].tolist() == grid()[np.array([1])].tolist() == [[4.0, 5.0, 6.0]]
+    assert grid()[[]].shape == (0, 3)
+
+
 def test_scatter_writes_and_scatter_add_adds_up() -> None:
     index = kellet.tensor([[0, 0, 2]])
     assert kellet.zeros(1, 3).scatter(1, index, 5.0).tolist() == [[5.0, 0.0, 5.0]]

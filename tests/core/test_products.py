@@ -129,6 +129,15 @@ def test_products_with_a_fixed_number_of_axes() -> None:
     assert kellet.addmv(v, m, v).tolist() == [22.0, 53.0]
 
 
+@one_test
+@pytest.mark.parametrize("dtype", [kellet.bfloat16, kellet.float16, kellet.int32])
+def test_products_keep_the_dtype_of_their_operands(dtype: Any) -> None:
+    m, v = kellet.tensor([[1, 2], [3, 4]], dtype=dtype), kellet.tensor([1, 10], dtype=dtype)
+    found = [m @ m, m.mm(m), m[None].bmm(m[None]), m @ v, v @ v, kellet.einsum("ij,jk->ik", m, m)]
+    assert [one.dtype for one in found] == [dtype] * len(found)
+    assert m.mm(m).tolist() == [[7, 10], [15, 22]]
+
+
 Z = kellet.zeros
 
 

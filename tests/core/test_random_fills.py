@@ -46,6 +46,26 @@ def test_equal_seeds_fill_equally(name: str) -> None:
     assert kellet.equal(*found)
 
 
+DEFAULTS = {
+    "uniform_": (0.0, 1.0),
+    "normal_": (0.0, 1.0),
+    "exponential_": (1.0,),
+    "bernoulli_": (0.5,),
+    "log_normal_": (1.0, 2.0),
+    "cauchy_": (0.0, 1.0),
+}
+
+
+@one_test
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_fill_without_arguments_is_that_of_pytorch(name: str) -> None:
+    found = []
+    for arguments in ((), DEFAULTS[name]):
+        kellet.manual_seed(5)
+        found.append(getattr(kellet.zeros(7), name)(*arguments))
+    assert kellet.equal(*found)
+
+
 def test_uniform_takes_torchs_keyword_from_and_no_other() -> None:
     x = kellet.zeros(100).uniform_(**{"from": 5.0, "to": 6.0})
     assert 5 <= x.min().item() <= x.max().item() <= 6

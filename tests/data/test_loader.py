@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict, namedtuple
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -315,21 +316,28 @@ def test_an_end_that_the_collating_function_tells_is_an_error(workers: int, data
         list(loader)
 
 
+def children_besides(others: set[BaseProcess]) -> set[BaseProcess]:
+    """Return the processes that this one started and that run, without `others`, which earlier tests left."""
+    return set(multiprocessing.active_children()) - others
+
+
 def test_a_pass_that_is_left_early_does_not_wait_for_busy_workers() -> None:
+    others = set(multiprocessing.active_children())
     large = np.zeros(2_000_000)
     for items in ([0, 0, 0, *[rest] * 9], [large] * 30):  # the others wait for the loader to read
         loader = data.DataLoader(Items(*items), 1, num_workers=3, prefetch_factor=3, collate_fn=as_is,
                                  multiprocessing_context=METHOD)  # fmt: skip
         batches = iter(loader)
         next(batches)
-        assert len(multiprocessing.active_children()) == 3
+        assert len(children_besides(others)) == 3
         start = time.monotonic()
         del batches
         assert time.monotonic() - start < 4  # half a second; it was 5 seconds for each
-        assert multiprocessing.active_children() == []
+        assert children_besides(others) == set()
 
 
 def test_passes_at_once_over_workers_that_are_kept_are_each_whole_and_leave_no_process() -> None:
+    others = set(multiprocessing.active_children())
     loader = data.DataLoader(Numbers(6), 2, num_workers=2, persistent_workers=True, collate_fn=as_is,
                              multiprocessing_context=METHOD)  # fmt: skip
     expected = [[0, 1], [2, 3], [4, 5]]
@@ -340,14 +348,14 @@ def test_passes_at_once_over_workers_that_are_kept_are_each_whole_and_leave_no_p
     for _ in range(2):
         inner = [[indices(batch) for batch in loader] for _ in loader]
         assert inner == [expected] * 3
-        assert len(multiprocessing.active_children()) == 2
+        assert len(children_besides(others)) == 2
         passes = [iter(loader) for _ in range(3)]
         found = [[indices(next(one)) for one in passes] for _ in range(3)]
         assert found == [[batch] * 3 for batch in expected]
         assert [next(one, None) for one in passes] == [None] * 3
-        assert len(multiprocessing.active_children()) == 2
+        assert len(children_besides(others)) == 2
     del loader, passes
-    assert multiprocessing.active_children() == []
+    assert children_besides(others) == set()
 
 
 PROGRAM = """

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from packager import ArchiveError, PackageExporter
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     CheckRecord,
@@ -35,10 +35,11 @@ from packager.archive import (
     TypeUse,
     add_tensors,
 )
-from packager.cli import main
-from packager.differences import Differences, compare_files
-from packager.environment import Fingerprint
-from packager.migrations import Migration, drop, pack_migrations
+from packager._cli import main
+from packager._differences import Differences, compare_files
+from packager._differences.texts import _differing
+from packager._environment import Fingerprint
+from packager._migrations import Migration, drop, pack_migrations
 from tests import processes
 
 Run = Callable[..., tuple[int, str, str]]
@@ -145,7 +146,7 @@ def extras_of(text: str) -> bytes:
 
 def written(path: Path, facts: Mapping[str, Any], *, site: int = 1) -> Path:
     """Write an archive that says just what `facts` do."""
-    from packager.archive import StateDictRecord
+    from packager._archive import StateDictRecord
 
     modules = [
         ModuleRecord(name[:-3].replace("/", "."), "intern", "auto", "asked for", name)
@@ -233,7 +234,7 @@ def test_every_kind_of_change_is_told_once(tmp_path: Path) -> None:
         ("state dicts", "changed", "migrations of net/weights: first -> first, second"),
         ("state dicts", "changed", "versions of modules in net/weights"),
         ("state dicts", "changed", "what is no tensor in net/weights"),
-        ("golden calls", "changed", "inputs of one"),
+        ("examples", "changed", "inputs of one"),
         ("migrations", "changed", "older of net:Net"),
         ("wheels", "changed", "tiny-1-py3-none-any.whl"),
     ]
@@ -290,7 +291,7 @@ def test_all_of_it_is_readable_at_80_columns_and_as_json(run: Run, tmp_path: Pat
             "schemas:",
             "objects:",
             "state dicts:",
-            "golden calls:",
+            "examples:",
             "migrations:",
         ),
         *("wheels:", "keys of net/weights:", "tensors of net/weights:", "files:", "code:"),
@@ -319,7 +320,7 @@ def test_equal_archives_say_so_without_reading_them(run: Run, tmp_path: Path) ->
         file.write(b"#")
     code, _, errors = run("diff", "a.kellet", "a")
     assert code == 3, "a folder whose files are not those of its manifest"
-    assert errors.startswith("packager: ")
+    assert errors.startswith("kellet: ")
 
 
 def test_an_archive_against_nothing_is_all_new(run: Run, tmp_path: Path) -> None:
@@ -333,9 +334,9 @@ def test_an_archive_against_nothing_is_all_new(run: Run, tmp_path: Path) -> None
 
 
 def test_git_shows_changes_of_an_archive_by_the_two_lines_of_the_guide(tmp_path: Path) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs/guides/differences.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs/guides/look-inside.md").read_text(encoding="utf-8")
     attribute, driver = page.split("```sh\n")[2].split("```")[0].strip().splitlines()
-    driver = driver.replace("packager diff", f"{sys.executable} -m packager diff")
+    driver = driver.replace("kellet diff", f"{sys.executable} -m packager diff")
     written(tmp_path / "net.kellet", OLD)
     script = f"""
         git init -q . && git config user.name a && git config user.email a@example.com
@@ -367,28 +368,42 @@ def test_golden_calls_of_both_are_run_on_both_when_asked(
 
         with PackageExporter(name, policy="auto", prove=False) as exporter:
             exporter.save_object("model", "model", shop.Net())
-            exporter.save_check("model", {"x": np.full(2, value, "f4")})
+            exporter.save_example("model", {"x": np.full(2, value, "f4")})
 
     archive("a.kellet", 2.0, 1.0)
     archive("b.kellet", 3.0, 1.0)
     archive("c.kellet", 2.0, 5.0)
+    archive("d.kellet", 3.0, 5.0)
     found = compare_files("a.kellet", "b.kellet", run=True)
     assert found.calls_run == 1
     assert [str(one) for one in found.calls] == ["model: output off by 1 at most"]
     assert compare_files("a.kellet", "b.kellet").calls == ()
     code, out, _ = run("diff", "a.kellet", "c.kellet", "--run")
     assert code == 1
-    assert "answers of golden calls" not in out, "both models answer alike"
+    assert "outputs of examples" not in out, "both models answer alike"
     assert "  ~ inputs and answer of model" in out
     found = compare_files("a.kellet", "c.kellet", run=True)
     assert (found.calls_run, found.calls) == (2, ())
+    found = compare_files("a.kellet", "d.kellet", run=True)
+    assert [one.source for one in found.calls] == ["before", "after"]
+    told = ["model: output off by 1 at most", "model: output off by 5 at most"]
+    assert [str(one).partition(",")[0] for one in found.calls] == told
+
+
+def test_what_starts_a_runnable_archive_is_none_of_its_files(tmp_path: Path) -> None:
+    for name, runnable in (("a", True), ("b", True), ("c", False)):
+        with PackageExporter(tmp_path / name, policy="auto", runnable=runnable, prove=False) as exporter:
+            exporter.save_text("net", "words.txt", name)
+    for other in ("b", "c"):
+        found = compare_files(tmp_path / "a", tmp_path / other)
+        assert [one.name for one in found.files] == ["net/words.txt"]
 
 
 def test_only_archives_have_calls_to_run(run: Run) -> None:
     np.savez("a.npz", w=np.ones(2))
     code, _, errors = run("diff", "a.npz", "a.npz", "--run")
     assert code == 3
-    assert errors.startswith("packager: only archives have golden calls to run: 'a.npz' is an .npz")
+    assert errors.startswith("kellet: only archives have examples to repeat: 'a.npz' is an .npz")
 
 
 # --- what digests decide is not read ---
@@ -541,7 +556,7 @@ def test_a_damaged_archive_is_refused_on_either_side(tmp_path: Path, order: int)
 def test_differences_that_are_none_are_false() -> None:
     assert not Differences("a", "b")
     said = str(replace(Differences("a", "b"), calls_run=2))
-    assert said == "a and b are equal; so are 2 golden calls, run on both"
+    assert said == "a and b are equal; so are 2 examples, repeated on both"
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
@@ -557,3 +572,8 @@ def test_signs_have_colours_on_a_terminal_unless_they_are_refused(
     shown = run("diff", "a.kellet", "b.kellet")[1]
     assert ("\x1b[32m+B = 3\x1b[0m" in shown) is not bool(no_color)
     assert re.sub("\x1b\\[[0-9;]*m", "", shown) == plain
+
+
+def test_lines_that_both_begin_and_end_with_are_not_compared() -> None:
+    assert _differing(["a", "b", "c", "z"], ["a", "x", "z"]) == 2
+    assert _differing(["a", "z"], ["a", "b", "z"]) == 0

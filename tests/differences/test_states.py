@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from packager import ArchiveError, PackageExporter
-from packager.cli import main
-from packager.differences import compare_files, compare_states
+from packager._cli import main
+from packager._differences import compare_files, compare_states
 from tests.migrations import test_twenty_cases as cases
 
 NAMES = [name for name in vars(cases) if name.startswith("test_") and name[5:7].isdecimal()]

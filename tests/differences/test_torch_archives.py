@@ -14,8 +14,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from packager import ArchiveError, LegacyFormatError, PackageExporter
-from packager.cli import main
-from packager.differences import compare_files
+from packager._cli import main
+from packager._differences import compare_files
 from tests.weights.test_torch_packages import STATE, pid, text
 
 LEGACY = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"

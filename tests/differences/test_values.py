@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from packager.differences.states import same_bytes, tensor_change
+from packager._differences.states import same_bytes, tensor_change
 
 
 def change(before: Any, after: Any) -> Any:
@@ -28,9 +28,11 @@ def test_ulps_are_counted_across_zero(dtype: str) -> None:
     above = np.nextafter(np.array(1, dtype), np.array(2, dtype))
     found = change(np.array([1, -tiny, 0], dtype), np.array([above, tiny, 0], dtype))
     assert found.ulps == 2
+    assert ", 2 ulps, 2 of 3 elements" in str(found)
     assert found.differing == 2
     whole = change(np.array([-np.finfo(dtype).max], dtype), np.array([np.finfo(dtype).max], dtype))
     assert whole.ulps == 2 * int(np.array(np.finfo(dtype).max, dtype).view(f"u{np.dtype(dtype).itemsize}"))
+    assert "ulps" not in str(whole)  # so many mean another value, and no rounding
 
 
 def test_norm_and_largest_difference_are_exact() -> None:

@@ -7,13 +7,17 @@ import re
 import sys
 import threading
 import time
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import kellet
 import kellet.distributed as dist
+from kellet.distributed import mpi, world
+from kellet.distributed.work import WorkQueue
 from kellet.errors import (
     CollectiveTimeoutError,
     DistributedError,
@@ -62,6 +66,68 @@ def test_what_starts_and_ends_a_group_a_second_time_is_refused(alone: dist.Proce
 def test_other_backends_are_refused() -> None:
     with pytest.raises(ValueError, match=r"expected the backend 'mpi', or None .* found 'nccl'"):
         dist.init_process_group("nccl")
+
+
+class Comm:
+    """A communicator of MPI, as far as groups ask it; `told` says what became of it."""
+
+    def __init__(self, told: list[str], name: str = "wide") -> None:
+        self.told, self.name = told, name
+
+    def Ibarrier(self) -> Any:
+        return SimpleNamespace(Test=lambda: True)
+
+    def Dup(self) -> Comm:
+        return Comm(self.told, f"copy of {self.name}")
+
+    def Split(self, colour: int, key: int) -> Comm:
+        return Comm(self.told, f"split {colour} {key}")
+
+    def Free(self) -> None:
+        self.told.append(f"{self.name} is freed")
+
+    def Get_rank(self) -> int:
+        return 2
+
+    def Get_size(self) -> int:
+        return 4
+
+
+def test_what_waits_in_a_queue_does_not_keep_a_process_alive() -> None:
+    threads: list[threading.Thread] = []
+    queue = WorkQueue("work")
+    queue.put(lambda: threads.append(threading.current_thread())).wait()
+    queue.close()
+    assert [one.daemon for one in threads] == [True]
+
+
+def test_a_group_of_some_ranks_keeps_one_communicator(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(mpi, "load_mpi", lambda: SimpleNamespace(UNDEFINED=-1))
+    wide = mpi.MPITransport(Comm(told), timeout=1, watch=cast(Any, SimpleNamespace(world_ranks=vars)))
+    part = wide.part([1, 2])
+    assert part is not None
+    assert told == ["split 0 1 is freed"]
+    part.close()
+    assert told[1:] == ["copy of split 0 1 is freed"]
+    assert wide.part([0, 1]) is None
+    assert told[2:] == []
+
+
+def test_a_rank_that_fails_prints_all_it_has_before_it_ends_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+    for name in ("stderr", "stdout"):
+        monkeypatch.setattr(sys, name, SimpleNamespace(flush=partial(told.append, name)))
+    monkeypatch.setattr(world, "FORWARDING", 0.0)
+    watch = SimpleNamespace(
+        announce_failure=lambda message, cause: told.append(message), wait_for_the_others=lambda seconds: None
+    )
+    transport = SimpleNamespace(watch=watch, abort=lambda: told.append("all end"))
+    last = SimpleNamespace(_transport=transport)
+    world._LastWords._end_all(cast(Any, last), "it has given up")
+    assert told == ["stderr", "stdout", "it has given up", "all end"]
 
 
 FRESH = """

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from packager.drafting import matching, suggest_migration
-from packager.drafting.families import MOST_WORK, Effort, Family, Pair
-from packager.migrations import NameSimilarity, words
+from packager._drafting import matching, suggest_migration
+from packager._drafting.matching import MOST_WORK, Effort, Family, Pair
+from packager._migrations import NameSimilarity, words
 from tests import processes
 
 SMALL = np.zeros(3, np.float32)

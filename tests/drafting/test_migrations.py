@@ -1,18 +1,19 @@
 """Drafts: the twenty cases as far as names and shapes tell, BERT both ways, and what is unsure."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from packager.drafting import suggest_migration
-from packager.drafting.matching import number_maps
+from packager._drafting import suggest_migration
+from packager._drafting.matching import number_maps
+from packager._migrations import Migration, format_migration, migrate, plan_migration, rename
+from packager._migrations.migration_tables import parse_migration
+from packager._migrations.templates import HoleArithmetic
+from packager._weights import open_checkpoint
 from packager.errors import MigrationError
-from packager.migrations import Migration, migrate, migration_text, plan_migration, rename
-from packager.migrations.migration_tables import migration_from_text
-from packager.migrations.templates import Linear
-from packager.weights import open_checkpoint
 from tests.tables import one_test
 
 CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "training" / "last.pt"
@@ -30,7 +31,7 @@ def state(**shapes):
 def drafted(old, new):
     """The draft, after its text was read again, and what it makes of `old`."""
     draft = suggest_migration(old, new)
-    read = migration_from_text(str(draft))
+    read = parse_migration(str(draft))
     migrated = migrate(read, old)
     assert {key: migrated[key].shape for key in new if key in migrated} == {
         key: value.shape for key, value in new.items() if key in migrated
@@ -311,6 +312,8 @@ def test_what_cannot_be_placed_is_said_and_left_alone():
     new = state(fc__weight=W, other__thing=(9,))
     draft, migrated = drafted(old, new)
     assert (draft.unplaced, draft.missing, draft.migration.steps) == (("strange",), ("other.thing",), ())
+    assert not replace(draft, missing=()).is_complete
+    assert not replace(draft, unplaced=()).is_complete
     assert list(migrated) == list(old)
     assert str(draft).splitlines()[-4:] == [
         "# Old keys that could not be placed (write a rename or a drop for them):",
@@ -369,7 +372,49 @@ def test_no_step_is_written_on_shape_alone_but_the_guess_is_told(case):
     text = str(draft)
     assert "# They could be the same, by shape or place alone; write the step if it is so:\n" in text
     assert all(f"#     {guess}\n" in text for guess in guesses)
-    assert migration_from_text(text).steps == ()
+    assert parse_migration(text).steps == ()
+
+
+def test_a_lone_key_whose_shape_fits_transposed_is_told_and_no_step_is_written():
+    draft = suggest_migration(state(kernel=(3, 4), fc__bias=B), state(zzz=(4, 3), fc__bias=B))
+    guess = "kernel -> zzz  (the shape turned round: transforms = [{ transpose = true }])"
+    assert (draft.migration.steps, draft.guesses, draft.is_complete) == ((), (guess,), False)
+
+
+def test_guesses_stand_in_the_order_of_the_target_and_what_is_turned_comes_after():
+    old = state(proj=(16, 50), tok__weight=(50, 16), fc__bias=B)
+    draft = suggest_migration(old, state(embed__weight=(50, 16), head__weight=(50, 16), fc__bias=B))
+    assert [guess.partition("  (")[0] for guess in draft.guesses] == [
+        "tok.weight -> embed.weight",
+        "tok.weight -> head.weight",
+        "proj -> embed.weight",
+        "proj -> head.weight",
+    ]
+
+
+def test_numbers_in_words_are_names_where_those_of_blocks_go_on():
+    old = state(
+        **{f"layer__{n}__ln{k}__{leaf}": B for n in range(3) for k in (1, 2) for leaf in ("weight", "bias")}
+    )
+    new = state(
+        **{f"blocks__{n}__norm_{k}__{leaf}": B for n in range(3) for k in "ab" for leaf in ("weight", "bias")}
+    )
+    draft, _ = drafted(old, new)
+    assert sorted(step.old.text for step in draft.migration.steps) == [
+        "layer.{n:int}.ln1.{rest:any}",
+        "layer.{n:int}.ln2.{rest:any}",
+    ]
+    assert {step.new.text for step in draft.migration.steps} == {
+        "blocks.{n}.norm_a.{rest}",
+        "blocks.{n}.norm_b.{rest}",
+    }
+
+
+def test_a_module_whose_values_all_fit_is_placed_though_its_names_and_shapes_say_little():
+    old, new = state(c__weight=(3, 4), c__bias=(7, 5)), state(zz__weight=(2, 6), zz__bias=(35,))
+    draft, migrated = drafted(old, new)
+    assert draft.is_complete
+    assert sources(old, migrated) == {"zz.weight": "c.weight", "zz.bias": "c.bias"}
 
 
 def test_keys_that_are_left_are_matched_by_their_longest_ends():
@@ -411,7 +456,7 @@ def test_a_counter_of_another_part_is_dropped_and_that_of_the_model_stays():
 
 
 def test_a_draft_reads_no_values():
-    from packager.migrations.transforms import Header
+    from packager._migrations.transforms import Header
 
     class Headers(dict):
         def header(self, key):
@@ -438,9 +483,9 @@ def test_suggestions_of_a_fit_are_never_applied():
 @pytest.mark.parametrize(
     ("old", "new", "maps"),
     [
-        ([(0,), (1,)], [(1,), (2,)], (Linear(1, 1),)),
-        ([(1,), (2,)], [(0,), (3,)], (Linear(3, -3),)),
-        ([(0, 1), (1, 1)], [(0, 1), (1, 1)], (Linear(), Linear())),
+        ([(0,), (1,)], [(1,), (2,)], (HoleArithmetic(1, 1),)),
+        ([(1,), (2,)], [(0,), (3,)], (HoleArithmetic(3, -3),)),
+        ([(0, 1), (1, 1)], [(0, 1), (1, 1)], (HoleArithmetic(), HoleArithmetic())),
         ([(0,), (1,), (2,)], [(0,), (1,)], None),
         ([(0,), (1,), (2,)], [(0,), (1,), (3,)], None),
         ([(0, 0), (1, 1)], [(0, 1), (1, 0)], None),
@@ -454,11 +499,11 @@ def test_numbers_are_mapped_by_lines_or_not_at_all(old, new, maps):
 def test_text_of_a_file_says_the_same_as_the_migration():
     steps = [rename('a"{{b}}\x7f.{n:int}', "c.{n+1}", if_all="x", before=3)]
     migration = Migration("na\nme", steps, target="p:C", since=1, to=3)
-    read = migration_from_text(migration_text(migration))
-    assert migration_text(read) == migration_text(migration)
+    read = parse_migration(format_migration(migration))
+    assert format_migration(read) == format_migration(migration)
     assert (read.name, read.since, read.to, read.target) == ("na\nme", 1, 3, "p:C")
     with pytest.raises(MigrationError, match="cannot be written down"):
-        migration_text(Migration("own", [rename("a", "b", object())]))
+        format_migration(Migration("own", [rename("a", "b", object())]))
 
 
 # How the projection is called that is those of queries, keys and values at once.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
-from packager.drafting import suggested_policy
-from packager.policy import Policy, parse_policy
+from packager._drafting import suggested_policy
+from packager._policy import Policy, parse_policy
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -66,16 +66,16 @@ def test_a_policy_suggested_where_an_optional_module_is_absent_can_be_used(proje
     assert second.plan().warnings == first.plan().warnings != ()
 
 
-def test_what_a_policy_leaves_out_and_answers_is_suggested_again(project: Project) -> None:
+def test_what_a_policy_leaves_out_and_allows_is_suggested_again(project: Project) -> None:
     project({**TREE, "net/words.txt": "", "net/model.py": "WIDTH = 1\n"})
-    policy = Policy("auto", exclude_data=["net/*.txt"], answers={"os:environ.NET_WIDTH": "none"})
+    policy = Policy("auto", exclude_data=["net/*.txt"], variables=["NET_WIDTH"])
     first = plan_of_model(policy)
     text = suggested_policy(first.plan(), of="net.model", like=policy)
     again = parse_policy(text)
     assert '    "net/*.txt",  # left out as asked\n' in text
-    assert '"os:environ.NET_WIDTH" = "none"  # as answered\n' in text
+    assert '    "NET_WIDTH",  # as allowed\n' in text
     assert (again.preset, again.exclude_data.include) == ("strict", ("net/*.txt",))
-    assert again.answers == {"os:environ.NET_WIDTH": "none"}
+    assert again.variables == ("NET_WIDTH",)
     second = plan_of_model(again)
     assert second.interned_modules() == first.interned_modules() == ["net", "net.model"]
     assert [entry.name for entry in second.plan().entries if entry.kind == "resource"] == []

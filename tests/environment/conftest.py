@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveWriter, ExternRecord, Manifest
-from packager.environment import Distributions, Fingerprint, environment_facts, requirement_for
-from packager.environment.own import wheel_of
-from packager.version import OWN_NAME
+from packager._archive import ArchiveWriter, ExternRecord, Manifest
+from packager._environment import Distributions, Fingerprint, environment_facts, requirement_for
+from packager._environment.own import wheel_of
+from packager._version import OWN_NAME
 
 Record = Callable[..., Path]
 MakeWheel = Callable[..., Path]

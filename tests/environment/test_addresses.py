@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from packaging.pylock import Pylock
 
-from packager.cli import main
-from packager.environment import Distributions, Fingerprint, RecordedExtern, compare_environment
-from packager.environment.errors import EnvironmentBuildError
-from packager.environment.targets import Target
-from packager.environment.vendoring import fetch_wheels
+from packager._cli import main
+from packager._environment import Distributions, Fingerprint, RecordedExtern, compare_environment
+from packager._environment.errors import EnvironmentBuildError
+from packager._environment.targets import Target
+from packager._environment.vendoring import fetch_wheels
 
 from .conftest import MakeWheel, Record
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.environment import Distributions, Fingerprint, RecordedExtern, compare_environment
+from packager._environment import Distributions, Fingerprint, RecordedExtern, compare_environment
 
 HERE = Fingerprint("3.11.7", "cpython", "linux-x86_64", "little")
 
@@ -51,7 +51,7 @@ def test_all_differences_come_in_one_report_with_a_command(installed: Distributi
     ]
     assert report.missing == ("nope-dist", "loose")
     assert report.install_command == "python -m pip install 'numpy>=2.1.0,<3' 'nope-dist>=1.2,<2'"
-    assert str(report).splitlines()[-1] == f"to bring it there: {report.install_command}"
+    assert str(report).splitlines()[-1] == f"to install it: {report.install_command}"
 
 
 def test_the_fingerprint_names_python_and_platform_alone() -> None:
@@ -73,7 +73,7 @@ def test_what_the_code_goes_on_without_is_told_but_not_missing() -> None:
     assert str(report) == (
         "the environment is not as recorded:\n"
         "    nope-dist: recorded 1.2 (nope-dist>=1.2,<2), optional, found nothing\n"
-        "to bring it there: python -m pip install 'nope-dist>=1.2,<2'"
+        "to install it: python -m pip install 'nope-dist>=1.2,<2'"
     )
 
 
@@ -87,5 +87,5 @@ def test_this_distribution_is_never_to_be_fetched_by_its_name() -> None:
     assert report.install_command == "python -m pip install 'nope>=1.2,<2'"
     assert str(report).splitlines()[-2:] == [
         "kellet is on no index: install its wheel, or its checkout",
-        "to bring it there: python -m pip install 'nope>=1.2,<2'",
+        "to install it: python -m pip install 'nope>=1.2,<2'",
     ]

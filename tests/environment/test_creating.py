@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.environment import Interpreter
-from packager.environment.creating import CreatedEnvironment, create_environment
-from packager.environment.errors import (
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._environment import Interpreter
+from packager._environment.creating import CreatedEnvironment, create_environment
+from packager._environment.errors import (
     DiskFullError,
     EnvironmentBuildError,
     FolderError,
@@ -25,8 +25,8 @@ from packager.environment.errors import (
     WrongPlatformError,
     WrongPythonError,
 )
+from packager._version import installed_version
 from packager.errors import ArchiveError, PackageError
-from packager.version import installed_version
 from tests import processes
 
 from .conftest import MakeWheel, Record
@@ -86,9 +86,9 @@ def test_the_command_says_that_packager_is_not_there(
     command = ["env", "create", str(record({})), str(tmp_path / "env"), "--offline", "--installer", "pip"]
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines()[1] == (
-        "packager is not in it, so that it cannot open the archive: there is no wheel of importlib-metadata, "
-        "msgpack, numpy; leave out --offline, name a folder that has them with --find-links, or export again "
-        "with --vendor-wheels"
+        "this environment cannot open the archive: packager is not in it, for lack of a wheel of "
+        "importlib-metadata, msgpack, numpy. Leave out --offline, name a folder with these wheels by "
+        "--find-links, or export again with --vendor-wheels"
     )
 
 
@@ -113,7 +113,7 @@ def test_offline_takes_the_wheels_of_the_archive_alone(
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # where nobody answers
     made = create(archive, tmp_path / "env", installer="pip", offline=True)
     assert not made.report
-    with pytest.raises(EnvironmentBuildError, match="something is there already; remove it"):
+    with pytest.raises(EnvironmentBuildError, match=r"something exists there already\. Remove it"):
         create(archive, tmp_path / "env", offline=True)
     assert os.path.exists(made.python)
 
@@ -196,7 +196,9 @@ def test_an_installer_that_is_not_there_is_told(
     record: Record, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolMissingError, match=r"uv is not there .*; get it: python -m pip install uv"):
+    with pytest.raises(
+        ToolMissingError, match=r"uv was not found on PATH\. Put it there, or use pip: --installer pip"
+    ):
         create(record({}), tmp_path / "env", installer="uv")
 
 
@@ -256,7 +258,7 @@ def test_what_is_no_python_is_told_in_one_line(
     shim = script(tmp_path / "bin" / "python3.12", says)
     assert main(["env", "check", str(record({})), "--python", str(shim)]) == 1
     assert capsys.readouterr().err == (
-        f"packager: {shim}: no Python answers there ({told}); name one, as --python /usr/bin/python3.12\n"
+        f"kellet: {shim}: no Python answers there ({told}); name one, as --python /usr/bin/python3.12\n"
     )
 
 
@@ -276,7 +278,7 @@ def test_the_folder_of_an_environment_is_answered_with_the_python_in_it(
     assert main(["env", "check", archive, "--python", named.format(tmp_path=tmp_path)]) == 1
     shown = "made" if named == "made" else str(tmp_path / "made")
     said = capsys.readouterr().err
-    assert said.startswith(f"packager: {shown}: no Python answers there (")
+    assert said.startswith(f"kellet: {shown}: no Python answers there (")
     assert said.endswith(f"); name one, as --python {shown}/bin/python\n")
 
 
@@ -289,7 +291,7 @@ def test_without_packaging_it_says_what_to_install_and_versions_are_still_locked
 ) -> None:
     monkeypatch.setitem(sys.modules, "packaging", None)
     archive = record({"tiny": "1.0"}, wheels=[make_wheel("tiny", "1.0")])
-    with pytest.raises(ToolMissingError, match="install it: python -m pip install 'packaging>=24'"):
+    with pytest.raises(ToolMissingError, match=r"Install it: python -m pip install 'kellet\[env\]'"):
         create(archive, tmp_path / "env", installer="pip")
     assert not (tmp_path / "env").exists()
     assert main(["inspect", str(archive)]) == 0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from packager.environment import Distributions
-from packager.names import normalized_name
-from packager.policy import Origin
+from packager._environment import Distributions
+from packager._names import normalized_name
+from packager._policy import Origin
 from tests import processes
 
 
@@ -110,6 +110,33 @@ def test_an_install_in_place_by_pth_is_editable(site: Path, tmp_path: Path) -> N
     install(site, "ours", "0.1", {"_ours.pth": f"{source}\n"})
     here = Distributions([str(site), str(source)])
     assert here.origin("ours.net", str(source / "ours" / "net.py")) == Origin("editable", "ours", "0.1")
+
+
+def test_the_next_one_sees_what_was_installed_meanwhile(site: Path) -> None:
+    install(site, "first", "1", {"first.py": "", "gone.py": ""})
+    before = Distributions([str(site)])
+    assert before.origin("gone").distribution == "first"
+    (site / "first-1.dist-info").rename(site.parent / "removed")
+    install(site, "first", "1", {"first.py": "", "come.py": ""})
+    install(site, "second", "2", {"second.py": ""})
+    after = Distributions([str(site)])
+    assert [after.origin(name).distribution for name in ("come", "second")] == ["first", "second"]
+    assert after.origin("gone").kind == "unknown"
+    assert before.version("second") is None
+
+
+def test_the_next_one_sees_what_became_of_an_install_in_place(site: Path, tmp_path: Path) -> None:
+    source = tmp_path / "work" / "src"
+    (source / "ours").mkdir(parents=True)
+    (source / "ours" / "__init__.py").write_text("")
+    url = {"dir_info": {"editable": True}, "url": source.parent.as_uri()}
+    install(site, "ours", "1", {"_ours.pth": f"{source}\n"}, **{"direct_url.json": json.dumps(url)})
+    assert Distributions([str(site)]).origin("ours").kind == "editable"
+    (source / "added.py").write_text("")
+    (source / "ours" / "_fast.so").write_text("")
+    after = Distributions([str(site)])
+    assert after.origin("added").distribution == "ours"
+    assert after.origin("ours").kind == "compiled"
 
 
 def test_a_compiled_module_in_the_source_folder_makes_an_editable_install_compiled(
@@ -230,7 +257,7 @@ def test_what_is_installed_here_agrees_with_importlib_metadata() -> None:
 
 def test_the_room_imports_neither_numpy_nor_kellet_nor_importlib_metadata() -> None:
     code = (
-        "import sys, packager.environment as e; e.Distributions().origin('numpy.linalg'); "
+        "import sys, packager._environment as e; e.Distributions().origin('numpy.linalg'); "
         "heavy = {'numpy', 'kellet', 'importlib_metadata', 'importlib.metadata'}; "
         "print(sorted(heavy & {*sys.modules}))"
     )

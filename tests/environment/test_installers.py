@@ -7,17 +7,17 @@ import sys
 
 import pytest
 
-from packager.environment import Interpreter
-from packager.environment.errors import (
+from packager._environment import Interpreter
+from packager._environment.errors import (
     DiskFullError,
     EnvironmentBuildError,
     NoSuchVersionError,
     WrongPlatformError,
     WrongPythonError,
 )
-from packager.environment.installers import explained
-from packager.environment.targets import Target
-from packager.environment.wheels import Wheel
+from packager._environment.installers import explained
+from packager._environment.targets import Target
+from packager._environment.wheels import Wheel
 from tests.tables import one_test
 
 PIP_NONE = """\

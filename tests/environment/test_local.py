@@ -17,15 +17,15 @@ from packaging.pylock import Pylock
 from packaging.requirements import Requirement
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.environment import Distributions, Fingerprint, RecordedExtern, compare_environment
-from packager.environment.creating import create_environment
-from packager.environment.errors import EnvironmentBuildError
-from packager.environment.own import own_wheel
-from packager.environment.targets import Target
-from packager.environment.vendoring import fetch_wheels
-from packager.version import installed_version
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._environment import Distributions, Fingerprint, RecordedExtern, compare_environment
+from packager._environment.creating import create_environment
+from packager._environment.errors import EnvironmentBuildError
+from packager._environment.own import own_wheel
+from packager._environment.targets import Target
+from packager._environment.vendoring import fetch_wheels
+from packager._version import installed_version
 from tests import processes
 
 from .conftest import MakeWheel, Record
@@ -193,7 +193,7 @@ def test_another_version_of_kellet_is_asked_of_no_index(
 
 
 def test_a_new_environment_has_kellet_by_its_digest(record: Record, tmp_path: Path) -> None:
-    from packager.environment.gathering import WheelsAtHand
+    from packager._environment.gathering import WheelsAtHand
 
     with ArchiveReader(record({"kellet": KELLET})) as reader:
         wanted = WheelsAtHand.of(reader).gather(tmp_path, "environment")

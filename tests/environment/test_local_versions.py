@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement as Reference
 
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.environment import Fingerprint, RecordedExtern, Requirement, compare_environment
-from packager.environment.creating import create_environment
-from packager.environment.errors import NoSuchVersionError
-from packager.environment.gathering import WheelsAtHand
-from packager.environment.targets import Target
-from packager.environment.versions import exact_requirement
-from packager.environment.wheels import chosen, wheels_in
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._environment import Fingerprint, RecordedExtern, Requirement, compare_environment
+from packager._environment.creating import create_environment
+from packager._environment.errors import NoSuchVersionError
+from packager._environment.gathering import WheelsAtHand
+from packager._environment.targets import Target
+from packager._environment.versions import exact_requirement
+from packager._environment.wheels import chosen, wheels_in
 from tests.tables import one_test
 
 from .conftest import MakeWheel, Record
@@ -45,11 +46,21 @@ def test_an_install_command_names_the_build_that_was_recorded() -> None:
     extern = RecordedExtern(("nope",), "nope", "2.4.0+cpu", "nope>=2.4.0,<3")
     report = compare_environment(Fingerprint.here(), [extern])
     assert report.install_command == "python -m pip install nope==2.4.0+cpu"
+    build = "nope==2.4.0+cpu, a build from its maker's own index"
     assert str(report).splitlines()[1:] == [
         "    nope: recorded 2.4.0+cpu (nope>=2.4.0,<3), found nothing",
-        "a version with + is on the index of its builder, not on PyPI: add --extra-index-url",
-        "to bring it there: python -m pip install nope==2.4.0+cpu",
+        f"to install it: python -m pip install nope==2.4.0  # recorded: {build}",
     ]
+
+
+def test_what_alone_only_warns_comes_last_beside_what_is_missing() -> None:
+    other = replace(Fingerprint.here(), python="3.99.1")
+    nope = RecordedExtern(("nope",), "nope", "2.4.0", "nope>=2.4.0,<3")
+    first, second = str(compare_environment(other, [nope])).splitlines()[1:3]
+    assert first.startswith("    nope: ")
+    assert second.startswith("    Python: recorded cpython 3.99, found ")
+    assert second.endswith(" (by itself only a warning)")
+    assert "only a warning" not in str(compare_environment(other, []))
 
 
 def test_lock_files_and_installers_get_the_whole_version(

@@ -17,13 +17,13 @@ import pytest
 from packaging.pylock import Pylock
 from packaging.requirements import Requirement
 
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.environment import Fingerprint, RecordedEnvironment
-from packager.environment.interpreter import Interpreter
-from packager.environment.locks import LockedWheel, pylock_text, requirements_text, wheels_held
-from packager.environment.targets import Target
-from packager.environment.wheels import Wheel
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._environment import Fingerprint, RecordedEnvironment
+from packager._environment.interpreter import Interpreter
+from packager._environment.locks import LockedWheel, pylock_text, requirements_text, wheels_held
+from packager._environment.targets import Target
+from packager._environment.wheels import Wheel
 from tests.tables import one_test
 
 from .conftest import MakeWheel, Record
@@ -75,10 +75,10 @@ def test_a_full_disk_leaves_neither_a_lock_nor_half_a_wheel(
         (folder / "fast-1.0-py3-none-any.whl").write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("packager.environment.locks.extract_wheels", full)
+    monkeypatch.setattr("packager._environment.locks.extract_wheels", full)
     assert main(["env", "lock", str(archive), "-o", str(deploy / "pylock.toml")]) == 3
     assert capsys.readouterr().err == (
-        f"packager: [Errno 28] No space left on device: '{deploy / 'pylock.toml'}'\n"
+        f"kellet: [Errno 28] No space left on device: '{deploy / 'pylock.toml'}'\n"
         "  free some space, or write to another disk\n"
     )
     left = sorted(str(path.relative_to(deploy)) for path in deploy.rglob("*"))
@@ -90,7 +90,7 @@ def test_a_lock_file_that_cannot_be_written_is_told_by_its_name(
 ) -> None:
     target = tmp_path / "not" / "here" / "requirements.txt"
     assert main(["env", "lock", str(record({"tiny": "1.0"})), "-o", str(target)]) == 3
-    assert capsys.readouterr().err == f"packager: [Errno 2] there is no such folder: '{target.parent}'\n"
+    assert capsys.readouterr().err == f"kellet: [Errno 2] there is no such folder: '{target.parent}'\n"
 
 
 def test_pylock_of_wheels_in_the_archive_is_one_by_pep_751(
@@ -265,5 +265,5 @@ def test_a_damaged_archive_is_told_by_every_part(
     path.write_bytes(data)
     for arguments in (["check", path], ["lock", path], ["create", path, tmp_path / "env"]):
         assert main(["env", *map(str, arguments)]) == 3
-        assert capsys.readouterr().err.startswith("packager: ")
+        assert capsys.readouterr().err.startswith("kellet: ")
     assert not (tmp_path / "env").exists()

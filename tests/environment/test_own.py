@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from packager.environment.own import _imports
+from packager._environment.own import _imports
 
 SOURCE = b"""
 from . import near

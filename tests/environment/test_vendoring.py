@@ -15,18 +15,18 @@ import numpy
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader, verify
-from packager.cli import main
-from packager.environment import RecordedEnvironment, vendoring
-from packager.environment.creating import create_environment
-from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
-from packager.environment.own import wheel_of
-from packager.environment.targets import Target, parse_targets
-from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_contents import contents_of
-from packager.environment.wheels import vendored_wheels
-from packager.exporting import carried
-from packager.version import installed_version
+from packager._archive import ArchiveReader, verify
+from packager._cli import main
+from packager._environment import RecordedEnvironment, vendoring
+from packager._environment.creating import create_environment
+from packager._environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
+from packager._environment.own import wheel_of
+from packager._environment.targets import Target, parse_targets
+from packager._environment.vendoring import fetch_wheels
+from packager._environment.wheel_contents import contents_of
+from packager._environment.wheels import vendored_wheels
+from packager._exporting import carried
+from packager._version import installed_version
 
 from .conftest import MakeWheel
 
@@ -119,7 +119,7 @@ def test_without_packaging_it_says_what_to_install(
 ) -> None:
     make_wheel("top", "1.0")
     monkeypatch.setitem(sys.modules, "packaging", None)
-    with pytest.raises(ToolMissingError, match="python -m pip install 'packaging>=24'"):
+    with pytest.raises(ToolMissingError, match=r"python -m pip install 'kellet\[env\]'"):
         fetched(tmp_path / "wheels", LINUX)
 
 

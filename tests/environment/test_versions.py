@@ -8,7 +8,7 @@ import pytest
 from packaging.specifiers import Specifier
 from packaging.version import Version
 
-from packager.environment import Requirement, requirement_for, version_key
+from packager._environment import Requirement, requirement_for, version_key
 from tests.tables import one_test
 
 

@@ -23,19 +23,19 @@ from kellet import distributed as dist
 from kellet.errors import RankMismatchError, StateDictError
 from kellet.nn.parallel.agreement import require_same_model
 from packager import PackageExporter, PackageImporter
-from packager.arguments import check_names
-from packager.calls import CallError, fitted_inputs, learnt_schema, write_answer
-from packager.calls.array_calls import call_with_arrays
-from packager.calls.call_files import AnswerFileError
-from packager.calls.value_schemas import Misfit, fitted, type_of
-from packager.cli.main import main
-from packager.environment.wheel_contents import require_names_alone
+from packager._arguments import check_names
+from packager._calls import CallError, fitted_inputs, learnt_schema, write_answer
+from packager._calls.array_calls import call_with_arrays
+from packager._calls.call_files import AnswerFileError
+from packager._calls.value_types import Misfit, fitted, type_of
+from packager._cli.main import main
+from packager._environment.wheel_contents import require_names_alone
+from packager._migrations import Migration, attach, chain, drop, read_migration
+from packager._policy import Rule, require_matched
+from packager._policy.policy import GlobGroup
+from packager._weights import CheckpointPickleError, open_checkpoint
+from packager._weights.sign_bits import sign_bits_in
 from packager.errors import ArchiveError, PackageError, PackagingWarning
-from packager.migrations import Migration, attach, chain, drop, read_migration
-from packager.policy import Rule, require_matched
-from packager.policy.policy import GlobGroup
-from packager.weights import PickleRefused, open_checkpoint
-from packager.weights.sign_bits import sign_bits_in
 from tests.tables import one_test
 
 MANY = [f"name{number:02}" for number in range(25)]
@@ -257,14 +257,14 @@ def test_names_of_a_pickle_are_all_in_problems(tmp_path: Any) -> None:
     path = tmp_path / "a.pt"
     held = {"a": argparse.Namespace(x=1), "b": datetime.date}
     path.write_bytes(pickle.dumps(held, 2))
-    with pytest.raises(PickleRefused) as told:
+    with pytest.raises(CheckpointPickleError) as told:
         open_checkpoint(path)
     assert [one.partition(": ")[2] for one in told.value.problems] == [
         "'argparse.Namespace'",
         "'datetime.date'",
     ]
     path.write_bytes(pickle.dumps({"a": argparse.Namespace(x=1)}, 2))
-    with pytest.raises(PickleRefused, match=r"offset 13: the pickle names 'argparse\.Namespace'") as told:
+    with pytest.raises(CheckpointPickleError, match=r"offset 13: 'argparse\.Namespace'") as told:
         open_checkpoint(path)
     assert told.value.problems == ("offset 13: 'argparse.Namespace'",)
 
@@ -323,7 +323,7 @@ def test_command_shows_an_error_and_its_notes_on_a_screen(
             error.add_note(f"in step {number}")
         raise error
 
-    monkeypatch.setattr("packager.archive.ArchiveReader.__init__", refuse)
+    monkeypatch.setattr("packager._archive.ArchiveReader.__init__", refuse)
     assert main(["inspect", "net.kellet"]) > 0
     lines = capsys.readouterr().err.splitlines()
     assert 15 < len(lines) <= 40

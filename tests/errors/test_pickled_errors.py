@@ -19,20 +19,29 @@ import kellet
 import packager
 from kellet.errors import RankFailedError, StateDictError
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveIOError, MissingKeysError
-from packager.audit.refused_names import UntrustedNamesError
-from packager.calls.value_schemas import Misfit
-from packager.codecs.base import CannotStore
-from packager.environment.errors import DiskFullError, FolderError
-from packager.errors import ArchiveError, IdentityMismatchError, PackageError, UndeclaredImportError
-from packager.exporting import ExportPlan, PlanProblem, RefusedPlanError
-from packager.exporting.golden_calls import CheckStoreError
-from packager.loading.decoding import ResourceDecodeError
-from packager.objects.naming import FormUse, NameUse
-from packager.process import EndedBySignal
-from packager.proving import Proof, ProofError
-from packager.proving.coming_back import NotAsStoredError
-from packager.ranks import OtherRankError, RanksDisagreeError
+from packager._archive import ArchiveIOError, MissingEntryError
+from packager._audit.refused_names import UntrustedNamesError
+from packager._calls.value_types import Misfit
+from packager._codecs.base import CannotStore
+from packager._environment.errors import DiskFullError, FolderError
+from packager._exporting import ExportPlan, PlanProblem, RefusedPlanError
+from packager._exporting.golden_calls import CheckStoreError
+from packager._loading.files import ResourceDecodeError
+from packager._objects.naming import FormUse, NameUse
+from packager._process import EndedBySignal
+from packager._proving import Proof, ProofError
+from packager._proving.coming_back import NotAsStoredError
+from packager._ranks import OtherRankError, RanksDisagreeError
+from packager.errors import (
+    ArchiveError,
+    IdentityMismatchError,
+    KeyNotStoredError,
+    ModuleNotStoredError,
+    PackageError,
+    RemoteError,
+    ResourceNotStoredError,
+    UndeclaredImportError,
+)
 from tests.tables import one_test
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
@@ -43,14 +52,19 @@ PLAN = ExportPlan(problems=(PlanProblem("No module.", "yaml", chain=("net (asked
 SAMPLES: dict[type[BaseException], Callable[[], BaseException]] = {
     ArchiveIOError: lambda: ArchiveIOError(SAID, OSError(28, "No space left"), "net.kellet"),
     CannotStore: lambda: CannotStore("a socket", "leave it out", "make it anew"),
-    CheckStoreError: lambda: CheckStoreError(SAID, "save_check(...)"),
+    CheckStoreError: lambda: CheckStoreError(SAID, "save_example(...)"),
     DiskFullError: lambda: DiskFullError(SAID),
     EndedBySignal: lambda: EndedBySignal(15),
     FolderError: lambda: FolderError(SAID, PermissionError(13, "Permission denied")),
     IdentityMismatchError: lambda: IdentityMismatchError(SAID, "0" * 64, "1" * 64),
     Misfit: lambda: Misfit("x[0]", "text", "int"),
-    MissingKeysError: lambda: MissingKeysError(SAID, ("a.weight", "a.bias")),
+    KeyNotStoredError: lambda: KeyNotStoredError(SAID, ("a.weight", "a.bias")),
+    MissingEntryError: lambda: MissingEntryError(SAID),
+    ModuleNotStoredError: lambda: ModuleNotStoredError(SAID, name="net.layers"),
+    ResourceNotStoredError: lambda: ResourceNotStoredError(SAID, "net/words.txt"),
+    UndeclaredImportError: lambda: UndeclaredImportError(SAID, name="yaml"),
     NotAsStoredError: lambda: NotAsStoredError(SAID, "save it again"),
+    RemoteError: lambda: RemoteError(SAID, "https://models.example/net.kellet", 404, "bytes=0-9"),
     OtherRankError: lambda: OtherRankError("exporting", 2, "ValueError: no"),
     ProofError: lambda: ProofError(PLAN, Proof()),
     RankFailedError: lambda: RankFailedError("rank 2 has ended", rank=2),
@@ -68,7 +82,7 @@ def _own_errors() -> list[type[BaseException]]:
     for top in (kellet, packager):
         for module in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
             # Two modules stand for classes of transformers and diffusers, and need torch at their top.
-            if not module.name.endswith("__main__") and ".pretrained.packaged_" not in module.name:
+            if not module.name.endswith("__main__") and "._pretrained.packaged_" not in module.name:
                 importlib.import_module(module.name)
     # Two of errors.py are made when they are asked for.
     found = {*_below(BaseException), *(getattr(packager.errors, name) for name in packager.errors.__all__)}

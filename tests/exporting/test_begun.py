@@ -26,7 +26,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, output_files, verify
+from packager._archive import ArchiveIOError, ArchiveReader, TensorReader, output_files, verify
 from packager.errors import ArchiveError
 from tests import processes
 
@@ -59,8 +59,8 @@ def test_members_stand_in_the_order_of_the_calls() -> None:
             "run", "built", nn.Linear(2, 1), factory=nn.Linear, config={"in_features": 2, "out_features": 1}
         )
         exporter.save_state_dict("run", "a", {"w": np.zeros(2)})
-        exporter.save_check("m", {"input": np.ones((1, 2), "f4")})
-        exporter.save_entry("m", "run", "m")
+        exporter.save_example("m", {"input": np.ones((1, 2), "f4")})
+        exporter.save_entry_point("m", "run", "m")
     with ArchiveReader(file) as reader:
         names = [name for name in reader.names() if reader.entry(name).kind == "tensors"]
     assert names == [
@@ -239,7 +239,7 @@ def test_a_disk_that_is_full_ends_the_save_and_the_exporter(
             exporter.save_state_dict("run", "second", {"w": np.ones(3 << 17)})
     assert caught.value.errno == errno.ENOSPC
     assert parts(tmp_path) == []
-    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+    with pytest.raises(PackagingError, match="this exporter was ended by an error"):
         exporter.save_text("run", "note", "")
     exporter.close()
     assert parts(tmp_path) == []
@@ -256,7 +256,7 @@ def test_a_save_that_is_interrupted_ends_the_exporter(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         exporter.save_state_dict("run", "second", {"w": np.ones(3 << 17)})
     assert parts(tmp_path) == []
-    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+    with pytest.raises(PackagingError, match="this exporter was ended by an error"):
         exporter.save_state_dict("run", "third", {"w": np.ones(3)})
 
 
@@ -265,7 +265,7 @@ def test_a_save_that_fails_before_it_writes_changes_nothing(tmp_path: Path) -> N
     with PackageExporter(tmp_path / "out.kellet", prove=False) as exporter:
         exporter.save_state_dict("run", "first", {"w": np.ones(3)})
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("packager.archive.safetensors.MAX_HEADER", 4000)
+            patched.setattr("packager._archive.safetensors.MAX_HEADER", 4000)
             with pytest.raises(
                 ArchiveError, match="bytes of their safetensors header are more than the 4000"
             ):
@@ -280,11 +280,11 @@ def test_half_a_save_that_fails_is_in_no_archive(tmp_path: Path) -> None:
     net = nn.Linear(2, 1)
     exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("packager.archive.safetensors.most_sizes", lambda size: 1)
+        patched.setattr("packager._archive.safetensors.most_sizes", lambda size: 1)
         with pytest.raises(ArchiveError, match="3 sizes in their shapes are more than the 1 of one"):
             exporter.save_object("run", "net", net, factory=nn.Linear, config={"w": np.ones(3)})
     assert parts(tmp_path) == []
-    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+    with pytest.raises(PackagingError, match="this exporter was ended by an error"):
         exporter.save_text("run", "note", "")
 
 
@@ -365,7 +365,7 @@ class Nested:
 
 def test_a_name_that_a_nested_save_has_taken_is_told(tmp_path: Path) -> None:
     exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
-    with pytest.raises(PackagingError, match="run/nested was saved already in this archive"):
+    with pytest.raises(PackagingError, match="run/nested was already saved in this archive"):
         exporter.save_object("run", "nested", Nested())
     exporter.close()
     with PackageImporter(tmp_path / "out.kellet") as importer:
@@ -458,8 +458,8 @@ def test_an_object_is_kept_for_calls_to_come_and_no_longer_than_that() -> None:
     del net, other
     gc.collect()
     assert (held() is None, of_state() is None) == (False, True)
-    exporter.save_entry("score", "run", "net")
-    exporter.save_check("score", {"arg0": np.ones((1, 3), "f4")})
+    exporter.save_entry_point("score", "run", "net")
+    exporter.save_example("score", {"arg0": np.ones((1, 3), "f4")})
     exporter.close()
     gc.collect()
     assert held() is None
@@ -471,7 +471,7 @@ def test_an_object_is_kept_for_calls_to_come_and_no_longer_than_that() -> None:
 def test_an_entry_point_of_a_container_is_refused_by_its_class() -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("run", "values", {"a": 1})
-    exporter.save_entry("values", "run", "values", "update")
+    exporter.save_entry_point("values", "run", "values", "update")
     with pytest.raises(
         PackagingError, match=r"the object is a builtins\.dict, and no code of the archive defines"
     ):

@@ -16,7 +16,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader, TensorReader
+from packager._archive import ArchiveReader, TensorReader
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -214,7 +214,7 @@ def test_texts_bytes_configurations_and_inputs_are_those_of_the_call(project: Pr
         exporter.save_binary("shop", "words", data)
         exporter.save_object("shop", "made", [0], factory="shop.net:build", config=config)
         exporter.save_object("model", "model", np.negative)
-        exporter.save_check("model", {"arg0": x})
+        exporter.save_example("model", {"arg0": x})
         data[:] = b"two"
         config["width"] = 3
         x[:] = 7
@@ -239,7 +239,7 @@ def test_a_check_of_an_object_that_changed_is_refused(project: Project) -> None:
     net.k = 2
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", net)
-    exporter.save_check("model", {"x": np.ones(1)})
+    exporter.save_example("model", {"x": np.ones(1)})
     net.k = 3
     (problem,) = exporter.plan().problems
     assert problem.subject == "check model"
@@ -448,7 +448,7 @@ def test_an_object_with_a_check_asks_its_own_exporter_again_and_saves_nothing_tw
     buffer = io.BytesIO()
     exporter = Prefixed(buffer, policy="auto", prove=False)
     exporter.save_object("model", "model", shop.net.Net())
-    exporter.save_check("model", {"x": np.ones(2)})
+    exporter.save_example("model", {"x": np.ones(2)})
     assert exporter.plan().problems == ()
     assert exporter.get_unique_id() == "2"
     exporter.close()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from packager import Decision, EmptyMatchError, PackageExporter, PackagingError
-from packager.archive import ArchiveReader
-from packager.policy import Policy
+from packager._archive import ArchiveReader
+from packager._policy import Policy
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -141,7 +141,7 @@ def test_a_hook_that_adds_modules_or_asks_is_told_that_it_cannot(
     exporter: PackageExporter, act: Callable[[PackageExporter], Any]
 ) -> None:
     exporter.register_intern_hook(lambda exporter, name: act(exporter))
-    with pytest.raises(RuntimeError, match=r"a hook cannot .*: the modules are being decided just now"):
+    with pytest.raises(RuntimeError, match=r"a hook cannot .* while modules are decided"):
         exporter.plan()
 
 
@@ -216,9 +216,8 @@ def test_a_later_rule_that_would_change_a_decision_is_an_error(exporter: Package
     with pytest.raises(PackagingError) as caught:
         exporter.close()
     assert (
-        "* A decision stands already: rules and hooks come before the first question.\n"
-        "    lib.two\n"
-        "      Context: extern('lib.two') would make it extern; it is intern by preset auto\n"
+        "* A module is already decided: add rules and hooks before the plan is asked for.\n    "
+        "lib.two\n      Context: extern('lib.two') would make it extern; it is intern by preset auto\n"
     ) in str(caught.value)
 
 

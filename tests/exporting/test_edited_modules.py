@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
-from packager.exporting import ExportPlan
+from packager._exporting import ExportPlan
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -58,7 +58,7 @@ def test_a_function_that_has_other_code_in_memory_is_a_problem(
 ) -> None:
     (problem,) = plan_after(project, old, new).problems
     assert (problem.reason, problem.subject) == ("File of a module was edited after it was imported.", "loom")
-    assert str(problem.context).startswith(place + "has other code in memory than in the file")
+    assert str(problem.context).startswith(place + "has other code in memory than in its file")
 
 
 @pytest.mark.parametrize(

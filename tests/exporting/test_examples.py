@@ -22,7 +22,7 @@ from packager import (
     PackagingError,
     UncheckedOutputsWarning,
 )
-from packager.cli import main
+from packager._cli import main
 
 Project = Callable[[Mapping[str, str]], Path]
 X = np.arange(6, dtype="f4").reshape(3, 2)
@@ -49,6 +49,8 @@ class Words:
         return [self.known.index(word.upper() if upper else word) for word in text.split()]
     def size(self):
         return len(self.known)
+    def between(self, first, last):
+        return [self.known.index(first), self.known.index(last)]
 
 class Pair:
     def __call__(self, pair):
@@ -182,14 +184,23 @@ def test_a_tuple_is_one_argument(shop: Any) -> None:
         assert importer.run({"pair": np.stack([X, X])}, entry="thing")["output"].tolist() == (X - X).tolist()
 
 
-def test_a_tuple_that_was_meant_as_arguments_is_told_apart(shop: Any) -> None:
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_a_tuple_or_list_that_was_meant_as_arguments_is_told_apart(shop: Any, kind: type) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     with pytest.raises(
         ArgumentError,
-        match=re.escape("a tuple of 2 is one, too, which encode does not take; give several as packager."),
+        match=f"encode does not take a {kind.__name__} of 2; give several arguments as packager",
     ):
-        exporter.save_object("shop", "thing", _Two(), example=("a", True), method="encode")
+        exporter.save_object("shop", "thing", _Two(), example=kind(("a", True)), method="encode")
     assert exporter.plan().objects == ()
+
+
+def test_an_argument_that_is_missing_is_told_with_the_way_to_give_it(shop: Any) -> None:
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("shop", "thing", shop.words, example="a b", method="between")
+    (problem,) = exporter.plan().problems
+    assert "missing a required argument: 'last'; found arg0" in problem.context
+    assert problem.context.endswith("In example=, give several as packager.Example(*args)")
 
 
 class _Two:
@@ -250,8 +261,8 @@ class _Frame:
             r"is a slice, and a check stores .*; save an object .* whose method makes the slice of",
         ),
         ([X, X[:1]], r"argument arg0 is a list, and a check stores arrays"),
-        (_Frame(), r"arg0 is a _Frame, and tables cannot be stored in a check: give example=frame\."),
-        (Example(X, arg0=X), r"'arg0' is how a check calls an argument by position"),
+        (_Frame(), r"argument arg0: a _Frame of tests is a table that a check cannot store: give a pandas\."),
+        (Example(X, arg0=X), r"rename 'arg0', which checks use for an argument by position"),
     ],
 )
 def test_what_no_check_can_store_is_told_with_what_can(shop: Any, example: Any, told: str) -> None:
@@ -259,16 +270,6 @@ def test_what_no_check_can_store_is_told_with_what_can(shop: Any, example: Any, 
     with pytest.raises(ArgumentError, match=told):
         exporter.save_object("shop", "thing", shop.Net(), example=example)
     assert len(exporter.plan().objects) == 0
-
-
-def test_a_frame_of_pandas_is_told_how_to_give_it(shop: Any) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=["a", "b"])
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
-    with pytest.raises(ArgumentError, match=r"a DataFrame, and tables .* give example=frame\.to_numpy\(\)"):
-        exporter.save_object("shop", "thing", shop.Regressor(), example=frame)
-    exporter.save_object("shop", "thing", shop.Regressor(), example=frame.to_numpy())
-    assert exporter.plan().ok
 
 
 def test_what_cannot_be_called_is_told_with_its_methods(shop: Any) -> None:
@@ -292,7 +293,7 @@ def test_a_call_that_fails_is_a_problem_of_the_plan(shop: Any) -> None:
 
 def test_an_entry_point_of_that_name_is_the_one_that_is_called(shop: Any) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto")
-    exporter.save_entry("thing", "shop", "thing", "encode", gives={"output.0": "any"})
+    exporter.save_entry_point("thing", "shop", "thing", "encode", gives={"output.0": "any"})
     exporter.save_object("shop", "thing", shop.words, example="a")
     exporter.save_object("other", "thing", shop.words, example="a b", method="encode")
     plan = exporter.plan()
@@ -302,9 +303,9 @@ def test_an_entry_point_of_that_name_is_the_one_that_is_called(shop: Any) -> Non
     ]
     assert [one.entry_point for one in plan.checks] == ["thing", "other.thing"]
     again = PackageExporter(io.BytesIO(), policy="auto")
-    again.save_entry("thing", "shop", "thing", "encode")
+    again.save_entry_point("thing", "shop", "thing", "encode")
     with pytest.raises(
-        PackagingError, match=r"method='size': entry point 'thing' of shop/thing calls encode; leave"
+        PackagingError, match=r"method='size': entry point 'thing' of shop/thing calls encode. Leave"
     ):
         again.save_object("shop", "thing", shop.words, method="size")
 
@@ -335,7 +336,7 @@ def test_an_object_of_stored_code_without_an_example_is_told_in_one_line(shop: A
     made = {"Words": shop.words, "double": shop.double}
     obj = made.get(name) or getattr(shop, name)()
     assert told_at_the_end(obj) == [
-        "outputs are not checked: give example= to save_object, or use save_check (the archive, shop/thing)"
+        "outputs are not checked: give example= where it is saved (the archive, shop/thing)"
     ]
 
 
@@ -355,7 +356,7 @@ def test_each_object_is_told_once_and_one_with_a_check_is_not(shop: Any) -> None
     exporter.save_object("shop", "two", shop.Net())
     exporter.save_object("shop", "three", shop.Net(), example=X)
     exporter.save_object("model", "model", shop.Net())
-    exporter.save_check("model", {"x": X})
+    exporter.save_example("model", {"x": X})
     assert exporter.plan().unchecked == ("shop/one", "shop/two")
     with pytest.warns(UncheckedOutputsWarning) as told:
         exporter.close()
@@ -419,10 +420,10 @@ def test_a_pretrained_model_is_called_with_its_example(
     source = "class Shouting:\n    def __call__(self, text):\n        return text.upper()\n"
     project({"shouting.py": source})
     model = importlib.import_module("shouting").Shouting()
-    monkeypatch.setattr("packager.pretrained.parts_of", lambda source, **more: source)
-    monkeypatch.setattr("packager.pretrained.wrapped", lambda parts: parts)
-    monkeypatch.setattr("packager.pretrained.wrapper_source", lambda module: source)
-    monkeypatch.setattr("packager.pretrained.declared_inputs", lambda wrapper: {"text": "text"})
+    monkeypatch.setattr("packager._pretrained.parts_in", lambda source, *parts, **more: source)
+    monkeypatch.setattr("packager._pretrained.wrapped", lambda parts: parts)
+    monkeypatch.setattr("packager._pretrained.wrapper_source", lambda module: source)
+    monkeypatch.setattr("packager._pretrained.declared_inputs", lambda wrapper: {"text": "text"})
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_pretrained(model, example="two words")
     exporter.save_pretrained(model, "model", "other", example=Example(text="three words more"))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.proving import ProofError
+from packager._proving import ProofError
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -146,7 +146,7 @@ class Logged(nn.Module):
 """
 X = np.random.default_rng(0).normal(size=(6, 2)).astype("f4")
 LOST = (
-    r"So would the archive: the object keeps state outside of itself, in class attributes, globals of modules"
+    r"So would the loaded object: it keeps state outside of itself, in class attributes, globals of modules"
 )
 
 
@@ -163,8 +163,8 @@ def begun(obj: Any, method: str | None = None, *, prove: bool = True, **check: A
     file = io.BytesIO()
     exporter = PackageExporter(file, policy="auto", prove=prove)
     exporter.save_object("model", "model", obj)
-    exporter.save_entry("model", "model", "model", method)
-    exporter.save_check("model", {"arg0": X}, **check)
+    exporter.save_entry_point("model", "model", "model", method)
+    exporter.save_example("model", {"arg0": X}, **check)
     return exporter, file
 
 
@@ -178,7 +178,7 @@ def begun(obj: Any, method: str | None = None, *, prove: bool = True, **check: A
         (
             "Registered",
             "predict",
-            r"a copy of the object fails, and the object does not: KeyError: .*states\.py:\d+ in predict\. ",
+            r"fails where the object itself works: KeyError: .*states\.py:\d+ in predict\. ",
         ),
         ("Renamed", "predict", r"other outputs: output \(stored as 'known', found 'unknown'\)\. "),
     ],
@@ -188,7 +188,7 @@ def test_state_that_no_copy_takes_along_is_refused(states: Any, name: str, metho
     scale = getattr(model, "scale", None)
     exporter, file = begun(model, method, prove=False)
     (problem,) = exporter.plan().problems
-    assert (problem.reason, problem.subject) == ("Check cannot be stored.", "check model")
+    assert (problem.reason, problem.subject) == ("Example cannot be stored.", "check model")
     with pytest.raises(PackagingError, match=rf"(?s)check model.*{told}{LOST}"):
         exporter.close()
     assert (getattr(model, "scale", None), file.getvalue()) == (scale, b"")
@@ -212,7 +212,7 @@ def test_what_a_copy_hides_is_seen_by_the_proof(states: Any, name: str) -> None:
     model = getattr(states, name)()
     exporter, file = begun(model, "predict")
     assert exporter.plan().ok
-    with pytest.raises(ProofError, match=r"(?s)A golden call does not give there what it gave here.*off by"):
+    with pytest.raises(ProofError, match=r"(?s)An example has other outputs in the clean process.*off by"):
         exporter.close()
     assert (model.scale, file.getvalue()) == (3.0, b"")
 
@@ -244,9 +244,7 @@ def test_a_change_that_cannot_be_put_back_is_told(states: Any) -> None:
     assert one.startswith(
         "check model is not repeatable: a second call from the same generator states, in eval"
     )
-    assert other.startswith(
-        "check model: the call changed object model/model in a way that cannot be put back"
-    )
+    assert other.startswith("check model: the call changed object model/model in a way that cannot be undone")
     assert "not repeatable" in str(plan)
 
 
@@ -302,11 +300,11 @@ def test_a_call_in_training_mode_is_repeated_elsewhere(states: Any) -> None:
 def test_where_calls_are_demanded_one_that_is_not_repeatable_will_not_do(states: Any) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove="calls")
     exporter.save_object("model", "model", states.Counted())
-    exporter.save_entry("model", "model", "model", "predict")
-    exporter.save_check("model", {"arg0": X})
+    exporter.save_entry_point("model", "model", "model", "predict")
+    exporter.save_example("model", {"arg0": X})
     (problem,) = exporter.plan().problems
     assert problem.subject == "entry point model"
-    assert problem.reason == 'Entry point has no golden call, which prove="calls" demands.'
+    assert problem.reason == 'Entry point has no example, which prove="calls" demands.'
 
 
 OUTSIDE = {

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.environment import Fingerprint
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._environment import Fingerprint
 from packager.errors import ArgumentError, PackagingError
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -45,11 +45,11 @@ def test_what_cannot_be_loosened_so_is_told_at_once() -> None:
         exporter.close()
     assert str(caught.value).splitlines() == [
         "",
-        "* A requirement cannot be loosened so.",
+        "* A requirement cannot be loosened like this.",
         "    numpy>=99",
-        f"      Context: numpy {np.__version__}, which is here and was tried, does not meet it",
+        f"      Context: the installed numpy {np.__version__} does not meet it",
         "    torch",
-        "      Context: nothing of torch is left to the target; that is numpy",
+        "      Context: torch is not required at the target; required: numpy",
     ]
 
 
@@ -85,7 +85,7 @@ def test_the_command_takes_it(
         assert f"argument --loosen: {told}" in capsys.readouterr().err
     assert not Path("net.kellet").exists()
     assert main(["plan", "loosenet:build", "--loosen", "msgpack"]) == 1
-    assert "Context: nothing of msgpack is left to the target; that is numpy" in capsys.readouterr().out
+    assert "Context: msgpack is not required at the target; required: numpy" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def elsewhere(project: Project, monkeypatch: pytest.MonkeyPatch) -> str:
 
         with PackageExporter("net.kellet", policy="auto", prove=False) as exporter:
             exporter.save_object("model", "model", build())
-            exporter.save_check("model", {"x": np.ones(2)})
+            exporter.save_example("model", {"x": np.ones(2)})
     return "net.kellet"
 
 
@@ -111,7 +111,7 @@ def test_an_archive_that_gives_the_same_bits_is_not_called_a_mismatch(
     assert said.err == ""
     assert said.out == (
         "model: output: the same bits\n"
-        "the environment is another than the recorded one, and the answers are the same\n"
+        "the environment differs from the recorded one, and the outputs are the same\n"
     )
 
 
@@ -124,4 +124,4 @@ def test_one_that_gives_others_or_fails_is(
         assert main(["check", elsewhere]) == code
         out, err = capsys.readouterr()
         assert out == told
-        assert err.startswith(f"packager: warning: {elsewhere}: the environment is not as recorded:\n")
+        assert err.startswith(f"kellet: warning: {elsewhere}: the environment is not as recorded:\n")

@@ -232,7 +232,7 @@ def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path
         "    print(error)\n"
     )
     printed = run("-c", code, tmp_path / "net.kellet", json.dumps(cells), cwd=tmp_path)
-    assert "* What an object needs of this script or notebook cannot be stored. Mend each" in printed
+    assert "* Parts of this script or notebook that an object needs cannot be stored. Change each" in printed
     assert "or move the definitions into a module.\n    __main__\n" in printed
     assert "Context: In[2]:2: `for here in [1]:` would not run where it is loaded; ROWS is read by" in printed
     assert not (tmp_path / "net.kellet").exists()
@@ -264,7 +264,7 @@ def test_a_lambda_of_a_script_is_stored_by_its_name_there_and_refused_without_on
     (tmp_path / "script.py").write_text(LAMBDAS)
     target = tmp_path / "net.kellet"
     printed = run("script.py", target, cwd=tmp_path)
-    assert "model.call: a lambda outside of the functions and classes of a script" in printed
+    assert "model.call: a lambda at the top level of a script" in printed
     assert not (tmp_path / "net.kellet.not").exists()
     load = (
         "import sys; from packager import PackageImporter\n"
@@ -305,8 +305,8 @@ def test_what_was_loaded_from_the_main_of_an_archive_is_packed_again(tmp_path: P
     first, told, last, same = run("again.py", target, cwd=tmp_path).splitlines()
     assert (first, last, same) == ("first True", "last True", told)
     assert told == (
-        "Box, triple of an archive's __main__, and Other of this program would be one module: move one of "
-        "them into a module with a name, or save what was loaded in an archive of its own"
+        "Box, triple of an archive's __main__, and Other of this program would be one module. Move one of "
+        "them into a module with a name, or save the loaded object in an archive of its own"
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
-from packager.proving import ProofError
+from packager._proving import ProofError
 
 Project = Callable[[Mapping[str, str]], Path]
 PLUGINS = "import importlib\ndef load(name):\n    return importlib.import_module('plugins.' + name)\n"
@@ -49,16 +49,12 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
     [warning] = told
     assert (warning.filename, warning.lineno) == (__file__, line)
     assert str(warning.message) == (
-        "the archive: what may turn out wrong where it is loaded\n"
-        "data files left out (save_binary stores one):\n"
-        "    box/.env  3 B  it looks like a secret\n"
-        "\n"
-        "warnings:\n"
-        "    mock('never.**') matched no module\n"
-        "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:6)"
-        "\n"
-        "    nothing was run: what importlib.import_module('plugins.' + name) at app.py:3 loads is stored "
-        "only where it is saved by name\n"
+        "the archive: possible problems at the target\ndata files left out (exporter.save_binary() stores "
+        "one):\n    box/.env  3 B  it looks like a secret\n\nwarnings:\n    mock('never.**') matched no "
+        "module\n    absent_plots was not found here. Code that imports it fails at the target as it does "
+        "here (app.py:6)\n    the modules that importlib.import_module('plugins.' + name) at app.py:3 "
+        "loads are unknown, as prove=False runs nothing. Prove the archive with an example, or store "
+        "each with exporter.save_module()\n"
     )
 
 
@@ -75,9 +71,7 @@ def test_without_a_run_one_warning_says_what_nobody_saw(project: Project) -> Non
     project({"plugins/__init__.py": "", "app.py": PLUGINS + PLUGINS.replace("def ", "def other_")})
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
-    with pytest.warns(
-        PackagingWarning, match=r"at app\.py:3, with 1 other in the plan, loads is stored only"
-    ):
+    with pytest.warns(PackagingWarning, match=r"at app\.py:3, with 1 other in the plan, loads are unknown"):
         exporter.close()
 
 
@@ -115,7 +109,7 @@ def test_what_lies_in_installed_packages_is_counted_in_one_line(project: Project
     assert plan.concerns() == "", "a warning of what no model comes to teaches to pass over warnings"
     assert (
         "in installed packages: 2 imports by computed names, 1 package that is not here; "
-        "`packager plan --all` lists them\n"
+        "`kellet plan --all` lists them\n"
     ) in str(plan)
     assert "biglib/__init__.py:3" not in str(plan)
     assert "biglib/__init__.py:3" in plan.text(whole=True)
@@ -156,7 +150,7 @@ def test_an_answer_that_hangs_on_the_folders_of_a_package_of_several_is_refused(
         with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
             exporter.save_object("model", "model", function)
             exporter.save_module("acme.text")
-            exporter.save_check("model", {})
+            exporter.save_example("model", {})
 
     with pytest.raises(ProofError, match="check model"):
         export(core.count)
@@ -187,7 +181,7 @@ def test_hooks_that_are_dropped_are_in_the_warning(project: Project) -> None:
     watch = importlib.import_module("watch")
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", watch.watched(watch.Net()))
-    reason = "Watcher.see belongs to an object that is not stored, and is left out"
+    reason = "Watcher.see is left out, since the object it belongs to is not stored"
     told = [line for line in exporter.plan().warnings if reason in line]
     assert sorted("model.layer" in line for line in told) == [False, True]
     with pytest.warns(PackagingWarning) as warned:
@@ -217,5 +211,5 @@ def test_a_plan_says_where_nothing_is_called_and_is_silent_where_something_is(pr
     exporter.save_object("model", "model", importlib.import_module("app").Model())
     assert told in str(exporter.plan())
     assert exporter.plan().concerns() == ""
-    exporter.save_check("model", {"arg0": 1})
+    exporter.save_example("model", {"arg0": 1})
     assert told not in str(exporter.plan())

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from packager import Importer, PackageExporter, PackagingError, sys_importer
-from packager.archive import ArchiveReader
-from packager.exporting import Reduced, globals_in, make_pickle
+from packager._archive import ArchiveReader
+from packager._exporting import Reduced, globals_in, make_pickle
 from tests.tables import one_test
 
 Project = Callable[[Mapping[str, str]], Path]

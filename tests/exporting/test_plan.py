@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackagingError
-from packager.archive import ArchiveReader, ImportSite
-from packager.environment import Distributions, requirement_for
-from packager.policy import Origin, Policy
+from packager._archive import ArchiveReader, ImportSite
+from packager._environment import Distributions, requirement_for
+from packager._policy import Origin, Policy
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -76,7 +76,7 @@ def test_externs_are_optional_where_every_import_of_them_is_tried(project: Proje
     plan = exporter.plan()
     assert [(one.name, one.optional) for one in plan.externs] == [("msgpack", False), ("numpy", True)]
     assert "(compiled distribution numpy" in str(plan)
-    assert ", optional)" in str(plan)
+    assert "\noptional:\n    numpy  " in str(plan)
 
 
 def test_data_files_of_interned_packages_are_captured_with_the_package_that_they_lie_beside(
@@ -217,8 +217,8 @@ def test_a_computed_import_is_told_with_its_line(project: Project) -> None:
     assert (one.importer, one.file, one.line, one.function) == ("zoo.load", "zoo/load.py", 2, "load")
     assert str(one) == "zoo/load.py:2: import_module(f'zoo.kinds.{name}')"
     assert (
-        "imports by computed names (what they load is seen when the archive is proved):\n"
-        "    zoo/load.py:2  import_module(f'zoo.kinds.{name}')\n"
+        "imports by computed names (the proof finds the modules that the example loads):\n    "
+        "zoo/load.py:2  import_module(f'zoo.kinds.{name}')\n"
     ) in str(plan)
 
 
@@ -230,12 +230,12 @@ def test_what_a_run_loads_by_a_computed_name_is_stored(
     with PackageExporter(tmp_path / "zoo.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", importlib.import_module("zoo.load").load)
         if is_called:
-            exporter.save_check("model", {})
+            exporter.save_example("model", {})
     plan = exporter.plan()
     stored = ["zoo", *["zoo.kinds", "zoo.kinds.cat"] * is_called, "zoo.load"]
     assert sorted(exporter.interned_modules()) == stored
     assert [one.line for one in plan.unreached] == ([] if is_called else [2])
-    told = "imports by computed names that no run reached (save_module stores what they need there):\n"
+    told = "imports by computed names that no run reached (exporter.save_module() stores such a module):\n"
     assert (told in str(plan)) is not is_called
     if is_called:
         assert [str(edge) for edge in exporter.why("zoo.kinds.cat").chain][-1] == (
@@ -306,7 +306,7 @@ def test_a_policy_may_be_a_file_or_an_object(project: Project, tmp_path: Path) -
 
 
 def test_a_plan_can_be_given_to_machines(project: Project) -> None:
-    from packager.cli.screen import print_json
+    from packager._cli.screen import print_json
 
     plan = exporter_of(project).plan()
     out = io.StringIO()

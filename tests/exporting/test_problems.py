@@ -15,7 +15,7 @@ import pytest
 
 from kellet import nn
 from packager import Importer, PackageExporter, PackagingError
-from packager.exporting import RefusedPlanError, plan_checks
+from packager._exporting import RefusedPlanError, plan_problems
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -174,9 +174,7 @@ def test_a_missing_module_that_runs_for_certain_is_a_problem(project: Project) -
     (problem,) = refused(exporter).problems
     assert (problem.reason, problem.subject) == ("Module was not found in this environment.", "nowhere")
     assert problem.chain == ("app (asked for)", "one (app.py:1)", "nowhere (one.py:1)")
-    assert (
-        problem.fix == 'exporter.mock("nowhere.**")  # unknown origin; extern it where the target brings it'
-    )
+    assert problem.fix == 'exporter.mock("nowhere.**")  # unknown origin; use extern if the target has it'
 
 
 def test_a_missing_module_inside_a_function_is_a_warning(project: Project) -> None:
@@ -186,7 +184,7 @@ def test_a_missing_module_inside_a_function_is_a_warning(project: Project) -> No
     plan = exporter.plan()
     assert plan.ok
     assert plan.warnings == (
-        "nowhere was not found here; code that imports it will fail there as it does here (backend.py:1)",
+        "nowhere was not found here. Code that imports it fails at the target as it does here (backend.py:1)",
     )
 
 
@@ -217,9 +215,7 @@ def test_a_module_among_installed_packages_without_a_distribution_has_no_origin(
     exporter.save_source_string("app", "import dropped")
     (problem,) = refused(exporter).problems
     assert (problem.subject, problem.context) == ("dropped", "unknown origin")
-    assert problem.reason == (
-        "Module has no known distribution, so the target cannot be told what to install."
-    )
+    assert problem.reason == ("Module belongs to no known distribution, so no requirement can be recorded.")
 
 
 def test_an_extern_that_is_not_here_is_a_warning_where_a_rule_asked_for_it(project: Project) -> None:
@@ -230,7 +226,7 @@ def test_an_extern_that_is_not_here_is_a_warning_where_a_rule_asked_for_it(proje
     plan = exporter.plan()
     assert plan.ok
     assert plan.warnings == (
-        "plugin was not found here; code that imports it takes the target's, if there is one",
+        "plugin was not found here. Code that imports it takes the one of the target, if there is one",
     )
     assert plan.externs == ()
 
@@ -248,7 +244,7 @@ def test_an_implicit_extern_that_is_not_here_is_not_asked_of_the_target(
     plan = exporter.plan()
     assert exporter.externed_modules() == ["torch"]
     assert (plan.ok, plan.externs) == (True, ())
-    told = "torch was not found here; code that imports it takes the target's, if there is one"
+    told = "torch was not found here. Code that imports it takes the one of the target, if there is one"
     assert plan.warnings == ((told,) if is_told else ())
 
 
@@ -260,7 +256,7 @@ def test_what_lies_inside_an_extern_package_is_refused_when_planning(project: Pr
     getattr(exporter, action)("a.b")
     exporter.save_module("app")
     (problem,) = refused(exporter).problems
-    assert problem.reason.startswith("Module lies inside a package that is extern")
+    assert problem.reason.startswith("Module is inside a required package")
     assert (problem.subject, problem.context) == ("a.b", "a is extern by extern('a')")
     assert problem.fix == f'exporter.{action}("a.**")'
 
@@ -324,9 +320,7 @@ def test_a_module_that_no_record_can_name_is_told_with_its_objects(
     exporter.save_object("model", "model", [importlib.import_module(module).made])
     (problem,) = refused(exporter).problems
     assert (problem.reason, problem.subject) == ("Object cannot be stored.", "model/model")
-    assert problem.context.startswith(
-        f"model[0]: {module}:{named} is no name that an object can be stored by"
-    )
+    assert problem.context.startswith(f"model[0]: {module}:{named} cannot be stored as a name")
 
 
 def test_problems_of_all_kinds_come_together(project: Project) -> None:
@@ -342,11 +336,11 @@ def test_problems_of_all_kinds_come_together(project: Project) -> None:
 
 def test_a_new_kind_of_problem_is_one_check(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project({"shop.py": "import math"})
-    monkeypatch.setattr(plan_checks, "_CHECKS", list(plan_checks._CHECKS))
+    monkeypatch.setattr(plan_problems, "_KINDS", list(plan_problems._KINDS))
 
-    @plan_checks.problem("Module is a shop.")
-    def _shops(checks: plan_checks.PlanChecks) -> Iterator[plan_checks.Found]:
-        yield plan_checks.Found("shop", "it sells", 'exporter.deny("shop")')
+    @plan_problems.problem("Module is a shop.")
+    def _shops(checks: plan_problems.PlanProblems) -> Iterator[plan_problems.Finding]:
+        yield plan_problems.Finding("shop", "it sells", 'exporter.deny("shop")')
 
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("shop")
@@ -363,7 +357,7 @@ def test_a_new_kind_of_problem_is_one_check(project: Project, monkeypatch: pytes
 
 
 def test_each_kind_of_problem_has_a_heading_of_its_own() -> None:
-    reasons = [reason for reason, _ in plan_checks._CHECKS]
+    reasons = [reason for reason, _ in plan_problems._KINDS]
     assert len(set(reasons)) == len(reasons)
 
 
@@ -444,5 +438,5 @@ def test_names_that_differ_in_letter_case_alone_are_told_in_the_plan(project: Pr
     for problem, pair in zip(
         plan.problems, ["Net.py' and 'kase/net.py", "Words.txt' and 'kase/words.txt"], strict=True
     ):
-        assert problem.context.startswith(f"entries 'kase/{pair}': they would be one file")
-        assert problem.context.endswith("rename one of them")
+        assert problem.context.startswith(f"entries 'kase/{pair}': their names clash: on some file system")
+        assert problem.context.endswith("differs")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.exporting import ExportPlan
+from packager._exporting import ExportPlan
 
 Project = Callable[[Mapping[str, str]], Path]
 CLASS = """
@@ -117,8 +117,8 @@ def test_compiled_code_of_the_project_says_what_it_is(project: Project) -> None:
         (
             "sieve._fast",
             (
-                f"{folder / compiled} is compiled code of the project itself. Build the project as a wheel, "
-                "install it at the target, and leave the package to it"
+                f"{folder / compiled} is compiled code of the project. Build the project as a wheel, "
+                "install it at the target, and require the package there"
             ),
             'exporter.extern("sieve.**")',
         )
@@ -133,8 +133,7 @@ def test_compiled_code_that_may_be_absent_can_be_left_alone(project: Project, ha
     [(name, context, paste)] = found(planned("sieve.core"))
     assert (name, paste) == ("sieve._fast", 'exporter.extern("sieve.**")')
     assert context.endswith(
-        "; or, as each import of it may fail, leave it alone to the target, and the code goes on without: "
-        'exporter.extern("sieve._fast")'
+        '; or make it optional, as the code goes on without it: exporter.extern("sieve._fast")'
     )
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("sieve._fast")
@@ -151,7 +150,7 @@ def test_bytecode_without_source_says_what_it_is(project: Project) -> None:
             "locked.sauce",
             (
                 f"{folder}/locked/sauce.pyc: only bytecode is here, without its source. Put the source "
-                "beside it, or leave it to the target"
+                "beside it, or require the package at the target"
             ),
             'exporter.extern("locked.**")',
         )
@@ -180,7 +179,7 @@ def test_a_module_that_was_loaded_from_its_file_goes_in_by_its_name(
     ("module", "fix"),
     [
         ("fern.gone", 'exporter.mock("fern.gone.**")  # unknown origin, in a package of the project'),
-        ("gone", 'exporter.mock("gone.**")  # unknown origin; extern it where the target brings it'),
+        ("gone", 'exporter.mock("gone.**")  # unknown origin; use extern if the target has it'),
     ],
 )
 def test_no_mock_of_ones_own_package_is_offered(project: Project, module: str, fix: str) -> None:
@@ -213,8 +212,8 @@ def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path]
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", ledger.Book())
     assert exporter.plan().warnings[0] == (
-        "no module is stored: ledger:Book, the class of object model/model, is left to the target (installed "
-        'distribution ledger-kit 1.2); exporter.intern("ledger.**") stores it'
+        "no module is stored: ledger:Book, the class of object model/model, is required at the target "
+        '(installed distribution ledger-kit 1.2); exporter.intern("ledger.**") stores it'
     )
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.intern("ledger.**")
@@ -262,8 +261,8 @@ def test_a_class_of_a_module_that_loaders_refuse_by_its_name_says_to_rename_it(
     exporter.save_object("model", "model", user)
     (problem,) = exporter.plan().problems
     assert problem.context == (
-        f"model: {name}:User is of {file}, and by its name it is of the module {name}, which imports, "
-        f"compiles or runs what it is given: loaders refuse it (give the module {name} another name)"
+        f"model: {name}:User ({file}): a name that is of the module {name}, which imports, "
+        f"compiles or runs what it is given, and that loaders refuse (give the module {name} another name)"
     )
 
 
@@ -275,6 +274,4 @@ def test_an_enumeration_that_no_name_leads_to_says_what_to_keep(project: Project
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", [backend()])
     (problem,) = exporter.plan().problems
-    assert problem.context.endswith(
-        "(keep the numbers of its members, int(member), and make members of them again)"
-    )
+    assert problem.context.endswith("(store int(member), and make the member again where it is used)")

@@ -15,9 +15,9 @@ from types import ModuleType
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
-from packager.exporting import ExportPlan
-from packager.graph import datafiles
-from packager.proving import ProofError
+from packager._exporting import ExportPlan
+from packager._graph import datafiles
+from packager._proving import ProofError
 
 Project = Callable[[Mapping[str, str]], Path]
 READ = "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
@@ -212,7 +212,7 @@ def test_a_file_that_a_call_opens_comes_along(project: Project, tmp_path: Path, 
     folder = project(files)
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", importlib.import_module(module).read)
-        exporter.save_check("model", {})
+        exporter.save_example("model", {})
     data = exporter.plan().data_files
     assert {file.name: file.because for file in data} == captured
     assert {file.name: file.size for file in data} == {name: len(files[name]) for name in captured}
@@ -241,7 +241,7 @@ def test_data_of_a_script_lies_beside_it(
     monkeypatch.setitem(sys.modules, "__main__", main)
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", main.Label())
-        exporter.save_check("model", {})
+        exporter.save_example("model", {})
     assert [file.name for file in exporter.plan().data_files] == ["labels.json"]
     shutil.rmtree(folder)
     with PackageImporter(tmp_path / "net.kellet") as importer:
@@ -287,7 +287,7 @@ def test_what_is_hidden_goes_along_where_a_run_opens_it(project: Project, tmp_pa
     folder = project({home: code, home.replace("__init__.py", ".shades").replace("bank.py", ".shades"): "x"})
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", importlib.import_module("bank").read)
-        exporter.save_check("model", {})
+        exporter.save_example("model", {})
     assert [file.because for file in exporter.plan().data_files] == [f"{home}:4"]
     assert exporter.plan().left_out == ()
     shutil.rmtree(folder)
@@ -303,7 +303,7 @@ def test_a_secret_that_a_run_opens_stays_out_and_is_listed(
     project({home: code, home.replace("__init__.py", ".env").replace("bank.py", ".env"): "KEY=1"})
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("bank").read)
-    exporter.save_check("model", {})
+    exporter.save_example("model", {})
     with pytest.raises(ProofError, match=rf"{home}:4 .*FileNotFoundError|FileNotFoundError(?s:.*){home}:4"):
         exporter.close()
     assert not (tmp_path / "net.kellet").exists()
@@ -340,7 +340,7 @@ def test_a_library_that_ctypes_opens_comes_along_from_beside_a_module(
     subprocess.run(["gcc", "-shared", "-o", "libdsp.so", "twice.c"], cwd=folder, check=True)
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("native").read)
-    exporter.save_check("model", {})
+    exporter.save_example("model", {})
     with pytest.warns(PackagingWarning, match=r"libdsp\.so is machine code \(native\.py:5\)"):
         exporter.close()
     shutil.rmtree(folder)
@@ -403,7 +403,7 @@ def test_the_smallest_files_of_a_package_go_along_and_the_others_are_listed(
     ]
     assert plan.ok
     heading, *told = plan.concerns().splitlines()
-    assert heading == "data files left out (save_binary stores one):"
+    assert heading == "data files left out (exporter.save_binary() stores one):"
     assert [line.split()[0] for line in told] == ["net/.env", "net/a.bin"]
 
 
@@ -430,7 +430,7 @@ def test_a_file_that_was_too_much_goes_along_where_a_run_opens_it(
     folder = project(MANY)
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("net").read)
-    exporter.save_check("model", {"name": "a.bin"})
+    exporter.save_example("model", {"name": "a.bin"})
     exporter.exclude_data("net/.env")
     exporter.close()
     assert [(file.name, file.because) for file in exporter.plan().data_files] == [
@@ -460,7 +460,7 @@ def test_what_is_opened_relative_to_the_working_directory_is_refused_with_its_li
     monkeypatch.chdir(folder)
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("stock").read)
-    exporter.save_check("model", {})
+    exporter.save_example("model", {})
     with pytest.raises(ProofError) as refused:
         exporter.close()
     told = str(refused.value)
@@ -479,7 +479,7 @@ def test_a_file_above_the_top_level_packages_is_refused_with_its_line(
     monkeypatch.syspath_prepend(folder / "src")
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("fern.m").read)
-    exporter.save_check("model", {})
+    exporter.save_example("model", {})
     with pytest.raises(ProofError, match=r"fern/m\.py:3"):
         exporter.close()
 
@@ -500,7 +500,7 @@ def test_each_of_two_folders_of_the_project_gives_its_own_file(
     monkeypatch.syspath_prepend(folder / "b")
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", importlib.import_module("two").both)
-        exporter.save_check("model", {})
+        exporter.save_example("model", {})
     shutil.rmtree(folder)
     with PackageImporter(tmp_path / "net.kellet") as importer:
         assert importer.load_object("model", "model")() == "AB"
@@ -518,7 +518,7 @@ def test_what_is_hidden_in_a_folder_that_a_run_lists_stays_out(project: Project,
     )
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("lamp").read)
-    exporter.save_check("model", {})
+    exporter.save_example("model", {})
     with pytest.warns(PackagingWarning, match=r"runs/\.DS_Store  1 B  it is hidden"):
         exporter.close()
     plan = exporter.plan()
@@ -534,7 +534,7 @@ def test_of_a_large_folder_that_a_run_lists_the_smallest_files_go_along_and_the_
     project({"lamp.py": code, "runs/a.bin": "x" * 600, "runs/b.bin": "x" * 601, "runs/c.bin": "x" * 9999})
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("lamp").read)
-    exporter.save_check("model", {})
+    exporter.save_example("model", {})
     with pytest.warns(PackagingWarning, match=r"runs/c\.bin  9.8 KiB  with smaller ones it is more than"):
         exporter.close()
     plan = exporter.plan()

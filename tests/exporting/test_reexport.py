@@ -14,7 +14,7 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
-from packager.archive import ArchiveReader
+from packager._archive import ArchiveReader
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -224,7 +224,7 @@ def test_files_of_no_package_come_along_again(project: Project, tmp_path: Path) 
     first, second = tmp_path / "first.kellet", tmp_path / "second.kellet"
     with PackageExporter(first, policy="auto") as exporter:
         exporter.save_object("model", "model", lamp.read)
-        exporter.save_check("model", {})
+        exporter.save_example("model", {})
     del sys.modules["lamp"]
     shutil.rmtree(folder)
     with PackageImporter(first) as importer:
@@ -234,7 +234,7 @@ def test_files_of_no_package_come_along_again(project: Project, tmp_path: Path) 
             second, policy="auto", importer=[importer, sys_importer], prove=False
         ) as exporter:
             exporter.save_object("model", "model", read)
-            exporter.save_check("model", {})
+            exporter.save_example("model", {})
     assert second.read_bytes() == first.read_bytes()
 
 
@@ -286,14 +286,14 @@ def test_plug_ins_that_code_lists_are_found_in_the_archive_that_it_comes_from(pr
     first, again = io.BytesIO(), io.BytesIO()
     with PackageExporter(first, policy="auto") as exporter:
         exporter.save_object("model", "model", Net())
-        exporter.save_check("model", {"x": 1})
+        exporter.save_example("model", {"x": 1})
     for name in [name for name in sys.modules if name.partition(".")[0] == "kiosk"]:
         del sys.modules[name]
     shutil.rmtree(folder)
     with PackageImporter(first) as importer:
         with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
             exporter.save_object("model", "model", importer.load_object("model", "model"))
-            exporter.save_check("model", {"x": 1})
+            exporter.save_example("model", {"x": 1})
         assert "kiosk.kinds.large" in exporter.interned_modules()
     with PackageImporter(again) as importer:
         assert importer.load_object("model", "model")(2) == 84

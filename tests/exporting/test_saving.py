@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.archive import ArchiveReader, verify
+from packager._archive import ArchiveReader, verify
 from tests import processes
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -113,15 +113,15 @@ def test_a_package_of_resources_can_be_imported_without_a_rule() -> None:
         lambda exporter: exporter.save_object("p", "r", 1),
         lambda exporter: exporter.save_state_dict("p", "r", {}),
         lambda exporter: exporter.save_source_string("m", ""),
-        lambda exporter: exporter.save_entry("model", "p", "r"),
-        lambda exporter: exporter.save_check("model", {}),
+        lambda exporter: exporter.save_entry_point("model", "p", "r"),
+        lambda exporter: exporter.save_example("model", {}),
     ],
 )
 def test_one_place_is_saved_to_once(save: Callable[[PackageExporter], Any]) -> None:
     exporter = PackageExporter(io.BytesIO(), prove=False)
     save(exporter)
     with pytest.raises(
-        PackagingError, match="was saved already in this archive; save it once, or under another name"
+        PackagingError, match=r"was already saved in this archive\. Save it once, or under another name"
     ):
         save(exporter)
 
@@ -138,7 +138,7 @@ def test_wrong_arguments_are_told_at_once() -> None:
     exporter = PackageExporter(io.BytesIO(), prove=False)
     with pytest.raises(TypeError, match="did you perhaps mean to pass `__name__`"):
         exporter.save_module(pytest)  # type: ignore[arg-type]  # the wrong argument under test
-    with pytest.raises(TypeError, match="config without the factory"):
+    with pytest.raises(TypeError, match="config= without factory="):
         exporter.save_object("p", "r", 1, config={})
     with pytest.raises(
         TypeError, match="importer arg should be an Importer or a sequence of Importers, got int"
@@ -162,7 +162,7 @@ def test_an_error_in_the_body_leaves_nothing_and_the_old_file_as_it_was(tmp_path
         body()
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
-    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+    with pytest.raises(PackagingError, match="this exporter was ended by an error"):
         exporter.save_text("p", "s", "")
 
 
@@ -214,7 +214,7 @@ def test_closing_writes_once_and_ends_the_exporter(tmp_path: Path) -> None:
     assert target.stat().st_mtime_ns == written
     with ArchiveReader(target) as reader:
         assert reader.identity == exporter.identity
-    with pytest.raises(PackagingError, match="this exporter is closed; make another one"):
+    with pytest.raises(PackagingError, match=r"this exporter is closed\. Make a new PackageExporter"):
         exporter.intern("x")
 
 

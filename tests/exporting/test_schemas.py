@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
+import packager
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, ValueType
-from packager.archive import ArchiveReader, ArchiveWriter, SchemaRecord, TakenValue, pack, unpack, verify
-from packager.archive.manifest import load_manifest
-from packager.calls import SchemaMismatchError
+from packager._archive import ArchiveReader, ArchiveWriter, SchemaRecord, TakenValue, pack, unpack, verify
+from packager._archive.manifest import load_manifest
+from packager._calls import SchemaMismatchError
 from packager.errors import ArchiveError, ArgumentError
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -47,9 +49,9 @@ def export(obj: Any, *checks: Mapping[str, Any], **entry: Any) -> io.BytesIO:
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", obj)
         if entry:
-            exporter.save_entry("model", "model", "model", **entry)
+            exporter.save_entry_point("model", "model", "model", **entry)
         for number, inputs in enumerate(checks):
-            exporter.save_check(f"model-{number}", inputs, entry="model")
+            exporter.save_example(f"model-{number}", inputs, entry="model")
     return file
 
 
@@ -89,7 +91,7 @@ def test_a_call_that_does_not_fit_is_refused_before_anything_is_built_or_called(
 
 def test_another_method_than_that_of_the_entry_point_is_not_compared(reader: Any) -> None:
     with PackageImporter(export(reader, {"words": ["a"]})) as importer:
-        assert importer.run({"word": "a"}, callable="spell") == {"output": "A"}
+        assert importer.run({"word": "a"}, method="spell") == {"output": "A"}
 
 
 def test_numbers_in_lists_become_arrays_of_the_declared_dtype() -> None:
@@ -125,15 +127,15 @@ def test_declarations_are_stored_and_completed_by_calls(reader: Any) -> None:
 def test_declarations_that_do_not_hold_are_problems(reader: Any, entry: Any, message: str) -> None:
     with pytest.raises(PackagingError, match=message) as caught:
         export(reader, {"words": ["a"]}, **entry)
-    assert "What is declared of an entry point does not hold." in str(caught.value)
+    assert "Declared types of an entry point do not fit." in str(caught.value)
 
 
 def test_a_declared_type_that_is_none_is_refused_at_once() -> None:
     exporter = PackageExporter(io.BytesIO(), prove=False)
     with pytest.raises(ArgumentError, match="the type 'float33'"):
-        exporter.save_entry("model", "model", "model", takes={"x": "float33"})
+        exporter.save_entry_point("model", "model", "model", takes={"x": "float33"})
     with pytest.raises(ArgumentError, match=r"takes=.*: expected a mapping, found list"):
-        exporter.save_entry("model", "model", "model", takes=["x"])  # type: ignore[arg-type]  # what is refused
+        exporter.save_entry_point("model", "model", "model", takes=["x"])  # type: ignore[arg-type]  # what is refused
 
 
 def test_a_second_call_of_an_entry_point_has_a_name_of_its_own(reader: Any) -> None:
@@ -143,7 +145,7 @@ def test_a_second_call_of_an_entry_point_has_a_name_of_its_own(reader: Any) -> N
         assert all(one.within(0) for one in importer.check())
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", reader)
-    exporter.save_check("other", {"words": ["a"]}, entry="nothing")
+    exporter.save_example("other", {"words": ["a"]}, entry="nothing")
     (problem,) = exporter.plan().problems
     assert "there is no entry point 'nothing' with an object; there is model" in problem.context
 
@@ -152,7 +154,7 @@ def test_the_plan_shows_what_entry_points_take_and_give(reader: Any) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", reader)
     assert "entry points:" not in str(exporter.plan())
-    exporter.save_check("model", {"words": ["a"]})
+    exporter.save_example("model", {"words": ["a"]})
     assert "entry points:\n    model(words: list[text], 2 optional) -> output.words.*: text" in str(
         exporter.plan()
     )
@@ -186,15 +188,17 @@ def test_a_schema_of_no_entry_point_is_told_by_verify() -> None:
     with ArchiveReader(file) as archive:
         (problem,) = verify(archive).problems
     assert problem.message == (
-        "manifest, schemas: 'other' is no entry point of the archive; expected one of model"
+        "manifest, schemas: 'other' is not an entry point of the archive; expected one of model"
     )
 
 
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (SchemaRecord("model", (TakenValue("x", "float32[*,3]"),)), "expected the type of a value"),
-        (SchemaRecord("model", (TakenValue("x", "os:system"),)), "expected the type of a value"),
+        (
+            SchemaRecord("model", (TakenValue("x", "i" * 65_537),)),
+            "expected the type of a value in at most",
+        ),
         (
             SchemaRecord("model", (TakenValue("x", "int"), TakenValue("x", "int"))),
             "names of their own",
@@ -211,9 +215,19 @@ def test_what_no_writer_spells_is_refused(schema: SchemaRecord, message: str) ->
         sealed(export(nn.Linear(2, 1)), schema)
 
 
+@pytest.mark.parametrize("text", ["float32[*,3]", "os:system"])
+def test_a_type_that_no_writer_spells_is_refused_before_a_call_and_told_by_verify(text: str) -> None:
+    file = sealed(export(nn.Linear(2, 1)), SchemaRecord("model", (TakenValue("input", text),)))
+    told = f"manifest, schemas: found '{text}'; expected the type of a value, as section 5.6 spells it"
+    (problem,) = packager.verify(file).problems
+    assert (problem.entry, problem.message) == (None, told)
+    with PackageImporter(file) as importer, pytest.raises(ArchiveError, match=re.escape(told)):
+        importer.run({"input": np.ones((1, 2), "f4")})
+
+
 def test_a_section_of_schemas_without_rows_is_refused() -> None:
     top = unpack(manifest_in(export(nn.Linear(2, 1))), what="manifest")
     facts = unpack(top["facts"], what="facts")
     top["facts"] = pack({**facts, "schemas": [[], [], [], [], []]})
-    with pytest.raises(ArchiveError, match="manifest, schemas: found no rows; expected some, or no such key"):
+    with pytest.raises(ArchiveError, match="manifest, schemas: the section is empty; expected rows"):
         load_manifest(pack(top)).open()

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 import kellet
 from kellet.distributed import ProcessGroup
 from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning, Shard
-from packager.archive import ArchiveReader
-from packager.archive import shared_tensors as shared_tensors_module
+from packager._archive import ArchiveReader
+from packager._archive import shared_tensors as shared_tensors_module
+from packager._exporting import RefusedPlanError
+from packager._proving import ExportProof, ProofError
+from packager._ranks import OtherRankError, RanksDisagreeError
 from packager.errors import ArchiveError, ArgumentError
-from packager.exporting import RefusedPlanError
-from packager.proving import ExportProof, ProofError
-from packager.ranks import OtherRankError, RanksDisagreeError
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
 
 Parts = Callable[[int, int], Mapping[str, Any]]
@@ -372,10 +372,10 @@ def test_different_objects_code_and_text(tmp_path: Path) -> None:
     errors = outcomes_on_ranks(2, work)
     assert [type(error) for error in errors] == [RanksDisagreeError] * 2
     assert sorted(errors[0].problems) == [
-        "object model/config: it is another one on rank 1 than on rank 0",
+        "object model/config: it differs between rank 1 and rank 0",
         "resource model/words.txt: rank 1 has it, and rank 0 does not",
-        "source net.py: it is another one on rank 1 than on rank 0",
-        "tensors of model/weights.safetensors: it is another one on rank 1 than on rank 0",
+        "source net.py: it differs between rank 1 and rank 0",
+        "tensors of model/weights.safetensors: it differs between rank 1 and rank 0",
     ]
     assert list(tmp_path.iterdir()) == []
 
@@ -548,7 +548,7 @@ def test_what_one_rank_warns_of_is_told_once_by_rank_0(tmp_path: Path) -> None:
         plans = on_ranks(2, work)
     assert [one.category for one in caught] == [PackagingWarning]
     text = str(caught[0].message)
-    assert text.count("a numpy.memmap comes back as an ordinary array in memory") == 2
+    assert text.count("a numpy.memmap is stored by its values") == 2
     assert text.count("state dict model/state: state['w']: a numpy.memmap") == 1
     assert text.count("object model/table: table[0]: a numpy.memmap") == 1
     assert plans[0] == plans[1]
@@ -589,7 +589,7 @@ def test_the_axis_may_be_asked_for_each_key(tmp_path: Path) -> None:
 
 
 def test_a_rank_reads_the_chunks_of_its_rows_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from packager.archive import byte_sources
+    from packager._archive import byte_sources
 
     rows, chunk = 16 << 20, 1 << 20
     alone(tmp_path / "a.kellet", {"w": np.zeros((16, 1 << 18), "float32"), "v": np.ones((4, 1 << 18))})

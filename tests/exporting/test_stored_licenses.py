@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.licenses import RecordedLicenses
+from packager._archive import ArchiveReader
+from packager._licenses import RecordedLicenses
 
 Project = Callable[[Mapping[str, str]], Path]
 Install = Callable[..., Path]

@@ -41,6 +41,4 @@ def test_a_library_left_to_the_target_is_told_once_and_its_names_in_one_line(mod
     assert heading == "warnings:"
     # Its shorter name is found where the process has asked for it before.
     assert re.match(r"no module is stored: transformers[\w.]*:BertModel, the class of object", told)
-    assert names.startswith(
-        "object model/model needs names that loaders refuse unless they are told to trust"
-    )
+    assert names.startswith("object model/model needs names that loaders refuse without trust")

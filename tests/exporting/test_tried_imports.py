@@ -75,7 +75,9 @@ def test_what_is_tried_and_absent_is_no_matter_and_stays_absent(
 
 @pytest.mark.parametrize("how", ["a function in a try", "the handler", "a function"])
 def test_what_is_absent_and_nothing_catches_is_told(project: Project, how: str) -> None:
-    with pytest.warns(PackagingWarning, match="fog_over_there was not found here; code that imports it will"):
+    with pytest.warns(
+        PackagingWarning, match="fog_over_there was not found here. Code that imports it fails"
+    ):
         exported(project, NOT_CAUGHT[how].format("fog_over_there")).close()
 
 

@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as arrays
 import kellet
 from kellet import nn, optim
 from kellet.errors import FileFormatError
-from packager.archive.tensor_index import METADATA
+from packager._archive.tensor_index import METADATA
 from tests.tables import one_test
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import kellet
 from kellet.files.tensor_file import WORDS
-from packager.migrations import load_checkpoint
-from packager.tensors.dtypes import DTYPES
+from packager._migrations import load_checkpoint
+from packager._tensors.dtypes import DTYPES
 from tests.tables import one_test
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy  # noqa: F401  # before the process is forked
 
-import packager.cli
+import packager._cli
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "subprocess.Popen")
@@ -84,7 +84,7 @@ def started(command: list[str], count: int, said: Path) -> int:
     os.dup2(descriptor, 1), os.dup2(descriptor, 2)
     sys.argv = ["packager", *command]
     end_after(count)
-    sys.exit(packager.cli.main())
+    sys.exit(packager._cli.main())
 
 
 def main() -> None:
@@ -94,7 +94,7 @@ def main() -> None:
     tempfile.gettempdir()  # which tries a file of its own
     for module in pkgutil.walk_packages(packager.__path__, "packager."):
         # The last ones are stored as code of projects, and no command imports them.
-        apart = ("packager.__main__", "packager.loading.parsing_process", "packager.pretrained.packaged_")
+        apart = ("packager.__main__", "packager._loading.parsing_process", "packager._pretrained.packaged_")
         if not module.name.startswith(apart):
             import_module(module.name)
     said = folder.parent / f"{folder.name}-said.txt"

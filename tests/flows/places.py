@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.projects import site_with
+from fixtures.real_packages.projects import site_with
 from packager import PackageImporter
 from tests import processes
 
@@ -47,7 +47,7 @@ PROJECT = {
         def saved(model, path=sys.argv[-1], **options):
             with PackageExporter(path, policy="auto", **options) as exporter:
                 exporter.save_object("model", "model", model)
-                exporter.save_check("model", {"arg0": 2})
+                exporter.save_example("model", {"arg0": 2})
             return exporter.proof and (exporter.proof.ok, exporter.proof.unproved)
     """,
     "script.py": "from net.model import Net\nfrom saving import saved\nprint(saved(Net('wide')))\n",

@@ -34,7 +34,7 @@ COMMANDS = """
 def cli(*arguments, piped=b""):
     import io, warnings
     from types import SimpleNamespace
-    from packager.cli import main
+    from packager._cli import main
     kept = sys.stdin, sys.stdout, sys.stderr
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     sys.stdin, sys.stdout, sys.stderr = SimpleNamespace(buffer=io.BytesIO(piped)), out, err

@@ -15,7 +15,7 @@ from tests import processes
 
 __all__ = ["Python", "pythons_at_hand"]
 
-SERIES = ("3.11", "3.12", "3.13")
+SERIES = ("3.11", "3.12", "3.13", "3.14")
 # What loading code needs. msgpack has a form in pure Python, which every series can read.
 NEEDED = ("packager", "msgpack")
 

@@ -11,7 +11,7 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, verify
-from packager.calls import unpack_trace
+from packager._calls import unpack_trace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "drifts"
 
@@ -32,7 +32,7 @@ def test_a_traced_call_is_proved_and_repeated_and_its_archive_verified(tmp_path:
     file = tmp_path / "promotion.kellet"
     with PackageExporter(file, policy="auto") as exporter:
         exporter.save_object("model", "model", promotion.build())
-        exporter.save_check("model", promotion.inputs(), trace=True)
+        exporter.save_example("model", promotion.inputs(), trace=True)
     assert verify(file, deep=True).problems == ()
     with PackageImporter(file) as importer:
         [outcome] = importer.check(tolerance=0)
@@ -55,7 +55,7 @@ def test_a_refused_proof_says_which_submodule_differs_first(
     factors.FACTOR = 3.0  # as a script would that configures its model
     exporter = PackageExporter(project / "net.kellet", policy="auto")
     exporter.save_object("model", "model", nn.Sequential(nn.Linear(2, 2), factors.Scales()))
-    exporter.save_check("model", {"arg0": np.ones((1, 2), "float32")}, trace=True)
+    exporter.save_example("model", {"arg0": np.ones((1, 2), "float32")}, trace=True)
     with pytest.raises(PackagingError, match=r"first differs: 1 \(factors:Scales, factors.py:4\)"):
         exporter.close()
     del sys.modules["factors"]
@@ -70,8 +70,8 @@ def test_the_models_of_the_guide_are_traced_part_by_part(
     file = tmp_path / "model.kellet"
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", fixture.build())
-        exporter.save_entry("model", "model", "model", method)
-        exporter.save_check("model", fixture.inputs(), trace=True)
+        exporter.save_entry_point("model", "model", "model", method)
+        exporter.save_example("model", fixture.inputs(), trace=True)
     with PackageImporter(file) as importer:
         data = importer.archive.read(importer.manifest.traces[0].entry)
         [outcome] = importer.check(tolerance=0)

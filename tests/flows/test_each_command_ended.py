@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveWriter, ExternRecord, Manifest
-from packager.cli import main
-from packager.cli.summary import COMMANDS
-from packager.environment import Fingerprint
-from packager.environment.own import wheel_of
-from packager.environment.wheels import WHEELS
+from packager._archive import ArchiveWriter, ExternRecord, Manifest
+from packager._cli import main
+from packager._cli.summary import COMMANDS
+from packager._environment import Fingerprint
+from packager._environment.own import wheel_of
+from packager._environment.wheels import WHEELS
 from tests import processes
 
 pytestmark = pytest.mark.unix  # of signals, and of the group of processes that a signal ends
@@ -54,6 +54,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "inspect net.kellet": (),
     "report net.kellet -o net.html": ("net.html",),
     "sbom net.kellet -o net.cdx.json": ("net.cdx.json",),
+    "sign net.kellet --key keys/k.pem --detached": ("net.kellet.sigstore.json",),
+    "approve signed/net.kellet --signers keys/signers.toml": (),
     "diff net.kellet net.kellet": (),
     "diff old.npz old.npz": (),
     "verify net.kellet --deep": (),
@@ -71,7 +73,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "env create tiny.kellet made --offline --installer pip": ("made",),
     "cache": (),
     "cache clear": (),
-    "cache compile net.kellet --workers 1": (),
+    "cache compile net.kellet": (),
     "completion bash": (),
     "completion zsh": (),
     "completion fish": (),
@@ -99,10 +101,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     with PackageExporter(folder / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", endnet.build())
-        exporter.save_check("model", {"x": np.ones((3, 2), "f4")})
+        exporter.save_example("model", {"x": np.ones((3, 2), "f4")})
     sys.path.remove(str(folder))
     del sys.modules["endnet"]
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    _sign(folder)
     np.savez(folder / "x.npz", x=np.ones((1, 2), "f4"))
     np.savez(folder / "old.npz", **{"a.weight": np.ones((1, 2), "f4"), "a.bias": np.ones(1, "f4")})
     (folder / "m.toml").write_text('[[step]]\nrename = "a.{k:any}"\nto = "layer.{k}"\n')
@@ -114,6 +117,24 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         environment = {**dataclasses.asdict(Fingerprint.here()), **recorded}
         writer.seal(Manifest(externs=(row,), environment=environment))
     return folder
+
+
+def _sign(folder: Path) -> None:
+    """Make a key, a signed archive, and rules that admit its code."""
+    from packager import Signer
+    from packager._archive import ArchiveReader
+    from packager._signing import code_digest, sign_archive
+    from tests.signing.signed_files import pair  # needs cryptography
+
+    (folder / "keys").mkdir()
+    (folder / "signed").mkdir()
+    made = pair(folder / "keys", "k")
+    path = shutil.copy(folder / "net.kellet", folder / "signed" / "net.kellet")
+    sign_archive(str(path), Signer.of(made.pem))
+    with ArchiveReader(path) as reader:
+        digest = code_digest(reader.manifest)
+    rules = f'[[allow]]\nkeys = ["k.pub"]\ncode_digest = "{digest}"\n'
+    (folder / "keys" / "signers.toml").write_text(rules)
 
 
 @pytest.fixture
@@ -159,7 +180,7 @@ def test_what_a_command_leaves_is_whole_or_nothing(case: str, folder: Path) -> N
     assert tops == sorted(CASES[case]), last
     for row in ended:
         assert row["code"] == 143, row
-        assert row["said"].endswith("packager: ended by a signal; nothing is half-written\n"), row
+        assert row["said"].endswith("kellet: ended by a signal; nothing is half-written\n"), row
         assert row["gone"] == [], row
         there = [top for top in CASES[case] if any(name.split("/")[0] == top for name in row["new"])]
         assert there == list(CASES[case][: len(there)]), row
@@ -206,8 +227,8 @@ for number in range(100_000):
 """
 RUNS = """
 import sys
-from packager.environment.installers import run_tool
-from packager.process import end_in_order
+from packager._environment.installers import run_tool
+from packager._process import end_in_order
 with end_in_order():
     run_tool([sys.executable, *sys.argv[1:]])
 """

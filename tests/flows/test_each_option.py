@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from packager.cli import main
-from packager.cli.main import _parser
+from packager._cli import main
+from packager._cli.main import _parser
 
 from .test_each_command_ended import CASES, prepared
 
@@ -103,11 +103,11 @@ def test_it_answers_with_one_clear_line_and_a_documented_code(
             code = ended.code if isinstance(ended.code, int) else -1
         out, errors = capsys.readouterr()
         told = f"{name}: {code}: {errors}"
-        assert code in range(5), told
+        assert code in range(10), told
         assert "Traceback" not in errors, told
         assert "\x1b" not in out + errors, told
         if code:
-            assert re.match(rf"(packager: |usage: packager {path})", errors), told
+            assert re.match(rf"(kellet: |usage: kellet {path})", errors), told
             assert "two" not in [line.strip() for line in errors.splitlines()], told
         after = {one for one in prepared.rglob("*") if "__pycache__" not in one.parts}
         assert not code or after == before, told

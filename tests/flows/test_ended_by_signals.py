@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveWriter, Manifest
-from packager.atomic import TemporaryFolder, temporary_folder
+from packager._archive import ArchiveWriter, Manifest
+from packager._atomic import TemporaryFolder, temporary_folder
 from tests import processes
 
 # Unix: of signals, and of the group of processes that a signal ends.
@@ -151,7 +151,7 @@ def test_a_process_that_was_started_to_ignore_hangups_still_does(tmp_path: Path)
 
 def test_a_library_leaves_signals_alone() -> None:
     script = (
-        "import signal, packager, packager.cli; from packager import PackageImporter; packager.cli.main;"
+        "import signal, packager, packager._cli; from packager import PackageImporter; packager._cli.main;"
         "print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
     )
     done = processes.run(
@@ -162,7 +162,7 @@ def test_a_library_leaves_signals_alone() -> None:
 
 KILLED = """
 import os
-from packager.atomic import TemporaryFolder
+from packager._atomic import TemporaryFolder
 folder, apart = TemporaryFolder("wheels"), TemporaryFolder("stubs", apart=True)
 os.kill(os.getpid(), 9)
 """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from packager import PackageImporter, PickleRefusedError, UntrustedTypeError
-from packager.cli.main import main
+from packager._cli.main import main
 from tests import processes
 
 EXPORT = """

@@ -236,8 +236,8 @@ EXPORT = """
     net = Net()
     with PackageExporter({target!r}, policy="auto") as exporter:
         exporter.save_object("model", "net", net)
-        exporter.save_entry("net", "model", "net", "run")
-        exporter.save_check("net", {{}})  # what attributes lead to, a call says
+        exporter.save_entry_point("net", "model", "net", "run")
+        exporter.save_example("net", {{}})  # what attributes lead to, a call says
     print(net.run())
 """
 LOAD = """

@@ -95,3 +95,29 @@ def test_a_notebook_comes_back_or_is_refused_with_the_way_out(file: Path, tmp_pa
     assert any("model/model" in step for step in told["steps"])
     assert json.loads(python(LOAD, here / "out.kellet", cwd=elsewhere)) == told["values"]
     assert list(elsewhere.iterdir()) == []
+
+
+CLIP = """
+class Clip:
+    def predict(self, x):
+        return np.clip(np.asarray(x, dtype=float), 0, np.max(x))
+"""
+
+SAVE_WITHOUT_EXAMPLE = """
+import packager, warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    proof = packager.save(Clip(), "out.kellet")
+_ = open("told.txt", "w").write("\\n".join(str(one.message) for one in told) + str(proof.differences))
+"""
+
+
+@pytest.mark.long
+def test_functions_of_cells_are_those_of_the_stored_text(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    cells = ["import numpy as np", CLIP, SAVE_WITHOUT_EXAMPLE]
+    python(RUN, json.dumps(cells), json.dumps([*range(len(cells))]), cwd=here)
+    told = (here / "told.txt").read_text(encoding="utf-8")
+    assert told.startswith("outputs are not checked: "), told
+    assert told.endswith("()"), told

@@ -1,4 +1,4 @@
-"""What `benchmarks.observed` finds of a small project, and what it calls worse than before."""
+"""What `fixtures.real_packages.observed` finds of a small project, and what it calls worse than before."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.observed import Outcome, observe, without
-from benchmarks.projects import Place, ProcessFailed, Project, required_externs, site_with
+from fixtures.real_packages.observed import Outcome, observe, without
+from fixtures.real_packages.projects import Place, ProcessFailed, Project, required_externs, site_with
 
 PROJECT = Project(
     "probing",

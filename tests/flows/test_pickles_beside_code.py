@@ -79,8 +79,8 @@ def test_each_pickle_is_read_from_the_archive_where_the_project_is_not(tmp_path:
     )
     call = (
         "__import__('warnings').simplefilter('ignore', PackagingWarning)  # of the file that is made there",
-        "exporter.save_entry('model', 'model', 'model')",
-        "exporter.save_check('model', {'x': 1})",
+        "exporter.save_entry_point('model', 'model', 'model')",
+        "exporter.save_example('model', {'x': 1})",
     )
     assert scripts.export(MAKE, *call) == ""
     totals = [6, 10, 15, 6, 28, 21, 36, 45]

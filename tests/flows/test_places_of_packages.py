@@ -32,6 +32,12 @@ def site_of(place: Place) -> Path:
     return Path(place.said("-c", "import site; print(site.getsitepackages()[0])"))
 
 
+def emptied(site: Path) -> Path:
+    """Take away a folder of packages, which Debian's Python names and does not have."""
+    shutil.rmtree(site, ignore_errors=True)
+    return site
+
+
 # --- where packages lie ---
 
 
@@ -55,9 +61,7 @@ def in_a_conda_prefix(place: Place) -> None:
     place.env |= {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": "conda"}
     said = place.said("-c", "import sys; print(sys.prefix == sys.base_prefix == sys.argv[1])", prefix)
     assert said == "True"
-    site = site_of(place)
-    shutil.rmtree(site)
-    install_paint(install_ours(site))
+    install_paint(install_ours(emptied(site_of(place))))
 
 
 def in_a_conda_prefix_of_the_project(place: Place) -> None:
@@ -75,15 +79,12 @@ def in_a_venv_of_a_conda_prefix(place: Place, *options: str) -> Path:
 
 
 def in_a_venv_without_those_of_the_system(place: Place) -> None:
-    site = in_a_venv_of_a_conda_prefix(place)
-    site.rmdir()
-    install_paint(install_ours(site))
+    install_paint(install_ours(emptied(in_a_venv_of_a_conda_prefix(place))))
 
 
 def in_a_venv_with_those_of_the_system(place: Place) -> None:
     site = in_a_venv_of_a_conda_prefix(place, "--system-site-packages")
-    below = place.folder / "conda" / "lib" / site.parent.name / "site-packages"
-    for file in below.glob("paint*"):
+    for file in [*(place.folder / "conda").rglob("paint*")]:
         shutil.move(file, site / file.name)
 
 
@@ -107,8 +108,7 @@ def with_pythonhome(place: Place) -> None:
 def beside_a_backport(place: Place) -> None:
     """Of a module that Python has meanwhile, and that fails there, as `pathlib` and `typing` of PyPI do."""
     place.python = [moved_python(place.folder / "python")]
-    site = site_of(place)
-    site.rmdir()
+    site = emptied(site_of(place))
     install_paint(install_ours(site))
     for name in ("pathlib", "typing", "enum", "dataclasses"):
         (site / f"{name}.py").write_text("raise RuntimeError(__name__)\n")
@@ -117,8 +117,7 @@ def beside_a_backport(place: Place) -> None:
 def by_a_pth_file(place: Place) -> None:
     """An editable install of a library and of kellet."""
     place.python = [moved_python(place.folder / "python")]
-    site = site_of(place)
-    site.rmdir()
+    site = emptied(site_of(place))
     install_ours(site)
     for name in ("kellet", "packager"):
         (site / name).unlink()

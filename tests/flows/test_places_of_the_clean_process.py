@@ -62,7 +62,7 @@ PROGRAMS = {
         from saving import saved
         with PackageExporter(sys.argv[1] + "2", policy="auto") as exporter:
             exporter.save_object("model", "model", Net("wide"))
-            exporter.save_check("model", {"arg0": 2})
+            exporter.save_example("model", {"arg0": 2})
             with multiprocessing.get_context("fork").Pool(1) as pool:
                 print(pool.apply(saved, [Net("wide")]))
         assert exporter.proof.ok
@@ -157,14 +157,14 @@ PROGRAMS = {
     """,
     "nothing that forks": """
         from net.model import Net
-        from packager.proving import clean_process
+        from packager._proving import clean_process
         from saving import saved
         clean_process.CAN_FORK = False
         print(saved(Net("wide")))
     """,
     "nothing that waits": """
         from net.model import Net
-        from packager.proving import clean_process
+        from packager._proving import clean_process
         from saving import saved
         clean_process.CAN_FORK = clean_process.CAN_WAIT = False
         print(saved(Net("wide")))
@@ -192,7 +192,7 @@ OWN_SPAWNED = """
         try:
             with PackageExporter(path, policy="auto") as exporter:
                 exporter.save_object("model", "model", model)
-                exporter.save_check("model", {"arg0": 2})
+                exporter.save_example("model", {"arg0": 2})
                 exec(paste)
         except PackagingError as error:
             return str(error)

@@ -258,8 +258,11 @@ def test_nested_answers_are_json_that_any_reader_takes(there: dict[str, Any]) ->
 
 def test_integers_are_compared_as_integers(there: dict[str, Any]) -> None:
     code, out, errors = there["integers exactly"]
-    told = "which part of the model differs is not known: no trace is stored"
-    assert (code, errors) == (1, f"model: {told}; export with --trace-calls where the answers are right\n")
+    told = "no trace is stored, so the part of the model that differs is unknown"
+    assert (code, errors) == (
+        1,
+        f"model: {told}. Export again with --trace-calls where the outputs are right\n",
+    )
     lines = {line.rpartition(": ")[2] for line in out.splitlines() if "cups" not in line}
     assert lines == {"the same bits"}
     assert "model: output.cups: off by 1 at most\n" in out  # as floats, both are 2**62
@@ -297,13 +300,13 @@ def test_what_cannot_be_called_names_what_can(there: dict[str, Any]) -> None:
     assert there["no entry"] == [
         1,
         (
-            "packager: no entry point 'kettel'; the archive has model, and the objects model/model: name one "
+            "kellet: no entry point 'kettel'; the archive has model, and the objects model/model: name one "
             "of these as the entry (--entry)\n"
         ),
     ]
     code, errors = there["a hidden method"]
     assert code == 1
-    assert "'_hidden' is not the name of a public method; an entry point calls the object itself" in errors
+    assert "'_hidden' is not the name of a public method. An entry point calls the object itself" in errors
 
 
 def test_a_closed_archive_says_so(there: dict[str, Any]) -> None:

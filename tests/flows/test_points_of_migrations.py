@@ -128,15 +128,15 @@ import os
 import numpy as np
 
 sys.path.insert(0, os.getcwd())
+from packager.errors import MigrationFileError
 from packager.migrations import (
     Migration,
-    MigrationFileError,
     attach,
     cannot_go_back,
     load_checkpoint,
     migrate,
-    migration_from_text,
-    migration_text,
+    parse_migration,
+    format_migration,
     plan_migration,
     read_migration,
     rename,
@@ -345,11 +345,11 @@ point("mangled", mangled)
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    from packager.migrations import migration_text
+    from packager.migrations import format_migration
 
     folder = tmp_path_factory.mktemp("ship") / "empty"
     write(folder, FILES)
-    write(folder, {"caffe2.toml": migration_text(CAFFE2)})
+    write(folder, {"caffe2.toml": format_migration(CAFFE2)})
     return answers(SCRIPT, folder, "-I")
 
 
@@ -369,7 +369,7 @@ FOUND: dict[str, Any] = {
     "unknown: error": [
         1,
         (
-            "packager: no step of migration 'few' (few.toml) knows 2 keys:\n    mast.flag\n    keel_w\n"
+            "kellet: no step of migration 'few' (few.toml) knows 2 keys:\n    mast.flag\n    keel_w\n"
             'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)\n'
         ),
     ],
@@ -385,12 +385,12 @@ FOUND: dict[str, Any] = {
         False,
         ["kellet", "kellet.nn", "packager", "packager.migrations", "shelf"],
     ],
-    "fill": [1, "", "packager: fill.toml:5: default hull.0.count: fill = 300: uint8 goes from 0 to 255\n"],
+    "fill": [1, "", "kellet: fill.toml:5: default hull.0.count: fill = 300: uint8 goes from 0 to 255\n"],
     "back": [
         1,
         "",
         (
-            "packager: migration 'loss' (loss.toml) cannot go back: no inverse for loss.toml:2: drop "
+            "kellet: migration 'loss' (loss.toml) cannot go back: no inverse for loss.toml:2: drop "
             "mast.{rest:any}; loss.toml:4: rename hull.{n:int}.plank -> hull.{n}.weight; "
             "loss.toml:8: rename /^keel_/ -> keel.\n"
         ),
@@ -454,7 +454,7 @@ def test_a_function_that_fails_is_told_with_its_line_and_the_line_of_its_step(
 ) -> None:
     code, out, errors = there[point]
     assert (code, out) == (4, "")
-    assert errors.startswith(f"packager: {told}")
+    assert errors.startswith(f"kellet: {told}")
     assert f"sails.py, line {line})" in errors or f"sails.py:{line} in left" in errors
 
 
@@ -483,11 +483,11 @@ def test_the_forty_renames_cut_roll_and_suggest(there: dict[str, Any]) -> None:
     [
         (
             "ship.npz",
-            "is an .npz file of NumPy, not an archive of packager; `packager convert ship.npz new.kellet` ",
+            "is an .npz file of NumPy, not an archive of packager; `kellet convert ship.npz new.kellet` ",
         ),
         (
             "a.safetensors",
-            "is a safetensors file, not an archive of packager; `packager convert a.safetensors ",
+            "is a safetensors file, not an archive of packager; `kellet convert a.safetensors ",
         ),
         (
             "plain.pkl",
@@ -506,4 +506,4 @@ def test_a_foreign_file_is_named_with_the_command_that_reads_it(
 def test_a_file_of_no_known_kind_is_no_archive(there: dict[str, Any], name: str) -> None:
     for said in there[f"foreign {name}"]:
         assert said.startswith(f"ArchiveError: {name}, end of the archive: found ")
-        assert said.endswith("The file is damaged, cut short, or was not written by packager")
+        assert said.endswith("`kellet verify` tells what else is damaged)")

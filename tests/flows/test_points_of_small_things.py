@@ -423,8 +423,9 @@ WRITTEN: dict[str, Any] = {
     "a folder of arrays": [
         0,
         (
-            "many: no archive of packager, but weights (npy folder)\n"
-            "    packager convert makes an archive of them\n"
+            "many: no archive of packager, but weights (npy)\n"
+            "    kellet convert makes an archive of them\n"
+            "    kellet suggest-migration drafts how they fit a model of today\n"
             "tensors:\n    left   float64  [3]\n    right  int16    [2, 2]\n\n"
         ),
         "",
@@ -473,7 +474,7 @@ def test_a_draft_tells_what_it_could_not_place(written: dict[str, Any]) -> None:
     code, errors = written["nothing on shape alone"]
     assert (code, errors[:80]) == (
         1,
-        "packager: 2 old keys could not be placed, 2 new keys got no value; both are list",
+        "kellet: 2 old keys could not be placed, 2 new keys got no value; both are listed",
     )
     assert written["a draft that strips"] == [0, ""]
 

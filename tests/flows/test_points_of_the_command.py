@@ -153,7 +153,7 @@ FOUND: dict[str, Any] = {
         4,
         "",
         (
-            "packager: target looms.shuttle:bild: module 'looms.shuttle' has no attribute 'bild'\n"
+            "kellet: target looms.shuttle:bild: module 'looms.shuttle' has no attribute 'bild'\n"
             "  did you mean build?\n"
         ),
     ],
@@ -161,25 +161,25 @@ FOUND: dict[str, Any] = {
         4,
         "",
         (
-            "packager: No module named 'looms.shutle': no module of that name was found\n"
+            "kellet: No module named 'looms.shutle': no module of that name was found\n"
             "  did you mean looms.shuttle?\n"
         ),
     ],
     "a file nearly": [
         3,
         "",
-        "packager: [Errno 2] No such file or directory: 'lom.kellet'\n  did you mean loom.kellet?\n",
+        "kellet: [Errno 2] No such file or directory: 'lom.kellet'\n  did you mean loom.kellet?\n",
     ],
     "steps of a draft": [
         3,
         "",
-        "packager: [Errno 2] No such file or directory: 'm.tml'\n  did you mean m.toml?\n",
+        "kellet: [Errno 2] No such file or directory: 'm.tml'\n  did you mean m.toml?\n",
     ],
     "no part of the cache": [
         1,
         "",
         (
-            "packager: bytecod: no part of the cache; it has bytecode, code, scans, wheels; "
+            "kellet: bytecod: no part of the cache; it has bytecode, code, scans, wheels; "
             "did you mean bytecode?\n"
         ),
     ],
@@ -212,7 +212,7 @@ def test_wrong_usage_is_told_below_the_usage(there: dict[str, Any], point: str) 
     code, out, errors = there[point]
     assert (code, out) == (2, "")
     usage, *rest, last = errors.splitlines()
-    assert usage.startswith("usage: packager ")
+    assert usage.startswith("usage: kellet ")
     assert all(line.startswith(" ") for line in rest)
     assert last.partition(": error: ")[2] == USAGE[point]
 
@@ -229,7 +229,7 @@ def test_code_that_fails_is_one_line_with_its_place(there: dict[str, Any], point
     code, out, errors = there[point]
     assert (code, out) == (4, "")
     (line,) = errors.splitlines()
-    assert line.startswith(f"packager: {told}")
+    assert line.startswith(f"kellet: {told}")
     assert {"code that fails": "shuttle.py:9", "code that is none": "half.py, line 2"}.get(
         point, "needs.py:1"
     ) in line
@@ -238,7 +238,10 @@ def test_code_that_fails_is_one_line_with_its_place(there: dict[str, Any], point
 def test_a_requirement_that_what_is_here_does_not_meet_is_a_problem(there: dict[str, Any]) -> None:
     code, out, errors = there["loosened too far"]
     assert (code, errors) == (1, "")
-    assert "* A requirement cannot be loosened so.\n    numpy>99\n      Context: numpy " in out
+    assert (
+        "* A requirement cannot be loosened like this.\n    numpy>99\n      Context: the installed numpy "
+        in out
+    )
 
 
 def test_the_cache_is_told_and_cleared(there: dict[str, Any]) -> None:

@@ -88,8 +88,8 @@ def test_each_form_finds_in_an_archive_what_it_found_here(
     assert set(here.values()) == {True}
     with PackageExporter(tmp_path / "helped.kellet", policy="auto") as exporter:
         exporter.save_object("main", "main", import_module("helped.forms").use)
-        exporter.save_entry("main", "main", "main")
-        exporter.save_check("main", {})
+        exporter.save_entry_point("main", "main", "main")
+        exporter.save_example("main", {})
     loaded = run(f"""
         import json
         from packager import PackageImporter

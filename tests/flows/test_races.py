@@ -82,7 +82,7 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
 WRITER = """
 import os, shutil, sys, time
 until, count = time.monotonic() + float(sys.argv[1]), 0
-from packager.archive import ArchiveReader, ArchiveWriter
+from packager._archive import ArchiveReader, ArchiveWriter
 while time.monotonic() < until:
     # Our own writer, over the file that is being read: beside it, then renamed.
     with ArchiveReader(sys.argv[3 + count % 2]) as reader, ArchiveWriter(sys.argv[2], fsync=False) as writer:
@@ -130,7 +130,7 @@ READING = """
 import sys, time
 import numpy as np
 from packager import PackageImporter
-from packager.archive import ArchiveReader, verify
+from packager._archive import ArchiveReader, verify
 
 until, reads, versions = time.monotonic() + float(sys.argv[1]), 0, set()
 while time.monotonic() < until:

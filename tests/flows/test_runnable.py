@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader, verify
-from packager.cli import main
-from packager.exporting import PlannedTensors, zip64_warnings
+from packager._archive import ArchiveReader, verify
+from packager._cli import main
+from packager._exporting import PlannedTensors, zip64_warnings
 from tests import processes
 
 TREE = {
@@ -79,7 +79,7 @@ def archive(shop_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     target = tmp_path_factory.mktemp("archive") / "net.kellet"
     with PackageExporter(target, policy="auto", runnable=True) as exporter:
         exporter.save_object("model", "model", shop.net.Net())
-        exporter.save_check("model", {"x": inputs()})
+        exporter.save_example("model", {"x": inputs()})
     return target
 
 
@@ -146,7 +146,7 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
         code, out, errors = start(bare, archive, *arguments, cwd=elsewhere)
         assert (code, out) == (1, "")
         assert f"numpy: recorded {np.__version__} (numpy>=1.26), found nothing" in errors
-        assert "to bring it there: python -m pip install 'numpy>=1.26'" in errors
+        assert "to install it: python -m pip install 'numpy>=1.26'" in errors
     code, out, _ = start(bare, archive, "--info", cwd=elsewhere)
     assert code == 1
     assert "numpy: recorded" in out
@@ -165,7 +165,7 @@ def test_what_was_missing_where_it_was_made_is_not_demanded(only_numpy: Path, el
     for options in ((), ("--environment", "ignore")):  # what was absent here is not demanded there
         code, out, errors = start(only_numpy, target, "--check", *options, cwd=elsewhere)
         assert (code, errors) == (1, "")
-        assert out.endswith("no golden call is stored; export with --example\n")
+        assert out.endswith("no example is stored. Export it again with --example\n")
 
 
 def test_without_numpy_it_still_verifies_itself(archive: Path, bare: Path, elsewhere: Path) -> None:
@@ -246,7 +246,7 @@ def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, els
             if __name__ == "__main__":
                 with PackageExporter("own.kellet", policy="auto", runnable=True) as exporter:
                     exporter.save_object("model", "model", Own())
-                    exporter.save_check("model", {"x": [[1.0, 2.0]]})
+                    exporter.save_example("model", {"x": [[1.0, 2.0]]})
         """)
     )
     processes.run([sys.executable, "train.py"], cwd=elsewhere, check=True)
@@ -270,12 +270,12 @@ def test_it_carries_what_loading_enters_and_no_more(archive: Path, only_numpy: P
         carried = {name.removeprefix(".data/runtime/"): reader.entry(name).size for name in reader.names()}
     rooms = {name.split("/")[1] for name in carried if name.startswith("packager/")}
     assert not rooms & {"drafting", "testing", "__main__.py"}
-    assert {"packager/exporting/planning.py", "packager/environment/creating.py"}.isdisjoint(carried)
+    assert {"packager/_exporting/planning.py", "packager/_environment/creating.py"}.isdisjoint(carried)
     assert (
-        sum(size for name, size in carried.items() if name.startswith(("packager/", "msgpack/"))) < 2_100_000
+        sum(size for name, size in carried.items() if name.startswith(("packager/", "msgpack/"))) < 2_220_000
     )
-    libraries = [name for name in carried if name.startswith("packager/libraries/")]
-    assert libraries == ["packager/libraries/__init__.py"]  # there is nothing of theirs in the archive
+    libraries = [name for name in carried if name.startswith("packager/_libraries/")]
+    assert libraries == ["packager/_libraries/__init__.py"]  # there is nothing of theirs in the archive
     script = f"""
 import sys
 sys.path.insert(0, {str(archive)!r})
@@ -292,8 +292,15 @@ for name in packager.__all__:
         "DiGraph",
         "ExportPlan",
         "PackageExporter",
+        "Predictor",
+        "ProofError",
+        "Signer",
+        "bill_of_materials",
+        "compare_files",
+        "save",
+        "write_checkpoint",
     ]
-    assert out.count("this archive carries what loading needs; to export, install kellet") == 3
+    assert out.count("this archive carries what loading needs; for the rest, install kellet") == 10
 
 
 def test_packaged_code_that_imports_packager_has_all_of_it(only_numpy: Path, elsewhere: Path) -> None:

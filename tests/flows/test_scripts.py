@@ -78,7 +78,7 @@ CASES = {
         model = main()
         """,
         "12",
-        refused="__main__.options.times is 4 here, and not there",
+        refused="__main__.options.times is 4 here, but missing in the clean process",
         mend={
             "def __call__(self, x): return x * options": "def __call__(self, x): return x * self.options",
             "return Net()": "net = Net(); net.options = options; return net",
@@ -175,7 +175,7 @@ CASES = {
         "([('a', 5), ('b', 2), ('c', 1)], 2.2)",
         guarded=False,
         refused="MEAN is 2.2 here and None there (__main__.py:3)",
-        calls=('exporter.save_check("model", {"x": 3})',),
+        calls=('exporter.save_example("model", {"x": 3})',),
         mend={
             "return self\n": "self.seen, self.mean = dict(SEEN), MEAN\n                return self\n",
             "sorted(SEEN.items())[:x], MEAN": "sorted(self.seen.items())[:x], self.mean",
@@ -248,7 +248,7 @@ CASES = {
             model = main()
         """,
         "4",
-        refused="type 'main.<locals>.Net' has no home: it is made inside a function",
+        refused="type 'main.<locals>.Net' cannot be imported: it is made inside a function",
         mend={
             "def main():\n            class Net:\n                def": "class Net:\n            def",
             "            return Net()": "        def main(): return Net()",
@@ -264,7 +264,7 @@ CASES = {
         """,
         "21",
         refused="board.RATE is 7 here and 1 there (board.py:1)",
-        calls=('exporter.save_check("model", {"x": 3})',),
+        calls=('exporter.save_example("model", {"x": 3})',),
         mend={
             "class Net:": "class Net:\n            def __init__(self, rate): self.rate = rate",
             "x * board.RATE": "x * self.rate",

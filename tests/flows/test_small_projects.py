@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.projects import Place, Project, read_projects, required_externs, site_with
+from fixtures.real_packages.projects import Place, Project, read_projects, required_externs, site_with
 from packager import PackageImporter
 from tests import processes
 

@@ -104,7 +104,7 @@ def test_batches_come_back_from_workers(tmp_path: Path, method: str) -> None:
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
-        ("gone", "ArchiveMovedError processes work with objects of it"),
+        ("gone", "ArchiveMovedError while other processes use its objects"),
         ("raises", "WorkerImportError its module to be importable there"),
     ],
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.proof_cases import CASES, Case
-from benchmarks.walk_proof import prove
+from fixtures.real_packages.proof_cases import CASES, Case
+from fixtures.real_packages.walk_proof import prove
 
 pytestmark = pytest.mark.processes(share=3)
 

@@ -256,8 +256,8 @@ if __name__ == "__main__":
 RAISES = 'import os\nif os.environ.get("WORKPKG_RAISES", str(os.getpid())) != str(os.getpid()):\n    {}\n'
 GONE = "ArchiveMovedError .*work.kellet: the archive cannot be opened again in this process: .*"
 IN_MEMORY = (
-    "ArchiveMovedError the archive was opened out of memory or a pipe, and no other process can open it: "
-    "write it to a file, and open that"
+    "ArchiveMovedError the archive was opened from memory or a pipe, so no other process can open it. "
+    "Write it to a file, and open that"
 )
 HARMS = {
     "gone": GONE,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveClosedError
+from packager.errors import ArchiveClosedError
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -19,7 +19,7 @@ PARENT = """
 import concurrent.futures, multiprocessing, os, shutil, sys
 from packager.package_exporter import PackageExporter
 from packager.package_importer import PackageImporter
-from packager.loading import loaded_archive
+from packager._loading import open_archives
 
 def delete(path):
     os.unlink(path)
@@ -34,7 +34,7 @@ def damage(path):
 
 def clean(path):
     # What a cleaner of temporary files does while the parent lives.
-    shutil.rmtree(loaded_archive._stub_folder.path)
+    shutil.rmtree(open_archives._stub_folder.path)
 
 def nothing(path):
     pass
@@ -129,12 +129,12 @@ def test_a_worker_whose_program_imports_packager_works_without_the_stubs(
 AGAIN = """
 import multiprocessing, shutil, sys
 from packager.package_importer import PackageImporter
-from packager.loading import loaded_archive
+from packager._loading import open_archives
 
 if __name__ == "__main__":
     first = PackageImporter(sys.argv[1])
     double = first.import_module("workpkg").double
-    removed = loaded_archive._stub_folder.path
+    removed = open_archives._stub_folder.path
     shutil.rmtree(removed)
     second = PackageImporter(sys.argv[1])
     again = second.import_module("workpkg").double
@@ -236,7 +236,7 @@ def test_objects_of_an_archive_that_is_gone_are_read_and_their_use_raises(tmp_pa
 
 ANSWER = """
 import multiprocessing, sys, time
-from packager.archive import ArchiveClosedError
+from packager.errors import ArchiveClosedError
 from packager.package_importer import PackageImporter
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.audit import Trust
-from packager.globs import Glob
+from packager._audit import Trust
+from packager._globs import Glob
 from tests import processes
 
 
@@ -53,7 +53,7 @@ def test_a_pattern_means_what_the_regular_expression_means(
 def test_stars_are_shared_out_in_time_proportional_to_both_lengths(
     pattern: str, name: str, fits: bool
 ) -> None:
-    program = f"from packager.globs import Glob; assert Glob({pattern!r}).matches({name!r}) is {fits}"
+    program = f"from packager._globs import Glob; assert Glob({pattern!r}).matches({name!r}) is {fits}"
     processes.run([sys.executable, "-c", program], timeout=30, check=True)
 
 
@@ -68,7 +68,7 @@ def test_trust_is_matched_by_the_same_patterns() -> None:
 
 def test_many_double_stars_of_trust_end() -> None:
     program = (
-        "from packager.audit import Trust\n"
+        "from packager._audit import Trust\n"
         "trust = Trust(['a' + '.**' * 40 + '.b:*'])\n"
         "assert not trust.grants('.'.join(['a'] * 400), 'C', 'create')\n"
         "assert trust.grants('.'.join([*'a' * 400, 'b']), 'C', 'create')\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from packager.graph import Closure, Edge, Found, Sources, WalkDecision
-from packager.graph.source_table import ScanCache
+from packager._graph import Closure, Edge, Found, Sources, WalkDecision
+from packager._graph.source_table import ScanCache
 from tests import processes
 
 Tree = Callable[[str], Path]
@@ -509,7 +509,7 @@ def test_an_error_of_a_decision_comes_through_and_nothing_is_decided(tree: Tree)
 
 PROGRAM = """
 import sys
-from packager.graph import Closure, Sources, WalkDecision
+from packager._graph import Closure, Sources, WalkDecision
 sources = Sources([sys.argv[1]])
 closure = Closure(lambda name, _: WalkDecision(name.startswith("pkg")), sources=sources, cache=None)
 closure.add_root("pkg", names=["A", "b"])
@@ -609,7 +609,7 @@ def test_a_second_closure_reads_records_and_parses_nothing(
     close: Close, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = close(PROJECT, cache=ScanCache(tmp_path / "cache"))
-    monkeypatch.setattr("packager.graph.source_table.read_statements", None)
+    monkeypatch.setattr("packager._graph.source_table.read_statements", None)
     again = close(PROJECT, cache=ScanCache(tmp_path / "cache"))
     assert (again.edges, again.modules) == (first.edges, first.modules)
     assert [*again.always_needed] == [*first.always_needed]

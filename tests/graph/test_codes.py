@@ -6,9 +6,12 @@ from types import CodeType
 
 import pytest
 
-from packager.graph import codes_in, same_code
+from packager._graph import codes_in, same_code
 
-SOURCE = "def make(k):\n    @k\n    class Local:\n        size = 3\n    return [Local, lambda x: x + 1]\n"
+SOURCE = (
+    "def make(k):\n    @k\n    class Local:\n        size = 3\n        wide = 300\n"
+    "    return [Local, lambda x: x + 1]\n"
+)
 
 
 def code(source: str, name: str = "make") -> CodeType:
@@ -24,7 +27,8 @@ def test_codes_come_in_the_order_of_the_source() -> None:
 
 @pytest.mark.parametrize("name", ["make", "Local", "<lambda>"])
 def test_the_same_text_further_down_is_the_same_code(name: str) -> None:
-    assert same_code(code(SOURCE, name), code(f"\n\n\n{SOURCE}", name))
+    for lines in (3, 300):
+        assert same_code(code(SOURCE, name), code("\n" * lines + SOURCE, name))
 
 
 @pytest.mark.parametrize(

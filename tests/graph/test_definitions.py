@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from packager.graph.definitions import Definitions
+from packager._graph.definitions import Definitions
+from tests.annotated import DEFERRED, defined
 from tests.tables import one_test
 
 LOOP = "data = open('x.csv').read()\nfor batch in data:\n    loss = print(batch)\n    total = loss\n"
@@ -64,6 +65,8 @@ def test_an_attribute_of_a_class_needs_nothing_of_the_same_name(line: str) -> No
             "def wrap(f): return f\nclass Net:\n    @wrap\n    def forward(self, x: loss): pass",
             "Net (line 8)",
         ),
+        ("class Net:\n    size: loss", "Net (line 6)"),
+        ("def Net(x: loss): pass", "Net (line 5)"),
         (
             "class Net:\n    def forward(self):\n        def inner(): return loss\n        return inner",
             "Net.forward.<locals>.inner (line 7)",
@@ -154,6 +157,27 @@ def test_what_is_used_before_it_is_replaced_stays() -> None:
     assert kept("class A: pass\nclass B(A): pass\nclass A: x = 1\ndef f(): return B, A", "f") == [1, 2, 3, 4]
     assert kept("def f(): pass\nf = staticmethod(f)", "f") == [1, 2]
     assert kept("def f(): return data\ndef f(): return 2", "f") == [2]
+
+
+def test_annotations_bring_what_they_name_and_no_other_variable() -> None:
+    script = (
+        "rate: float = 0.5\nwidth: int = 3\ndef f(x: int) -> int: return width\ndepth: int\nlast: int = 4"
+    )
+    assert kept(script, "f") == [2, 3]
+    script = "class Net:\n    child: Later\n    def f(self) -> Other: ...\nclass Later: ...\nclass Other: ..."
+    assert kept(script) == [1, 4, 5]
+
+
+@pytest.mark.skipif(
+    not DEFERRED, reason="before Python 3.14 a class does not keep the code of its annotations"
+)
+def test_a_class_with_other_annotations_is_not_the_one_in_memory() -> None:
+    script = "class Net:\n    width: int\n    def f(self): return 1"
+    for text in (script, script.replace("int", "float")):
+        found = Definitions([script], ["Net"], {"Net": defined(text, "Net")})
+        assert [one.partition(" is not")[0] for one in found.problems] == (
+            ["In[0]:1: Net"] if text != script else []
+        )
 
 
 def test_a_star_import_stays_where_a_name_may_come_from_it() -> None:

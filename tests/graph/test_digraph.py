@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from packager.graph import DiGraph
+from packager._graph import DiGraph
 
 
 def diamond() -> DiGraph:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from packager.graph.import_statements import Statement, Statements, read_statements
+from packager._graph.import_statements import Statement, Statements, read_statements
 
 
 def kinds(text: str) -> dict[str, str]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from packager.graph import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, sys_importer
-from packager.names import PackageMangler
-from packager.objects import encode
+from packager._graph import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, sys_importer
+from packager._names import PackageMangler
+from packager._objects import encode
 
 
 class Colour(enum.Enum):

@@ -9,12 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from packager.graph import cells_of, source_of_main, statements_apart
-from packager.graph.main_source import definitions_in_cells
+from packager._graph import cells_of, source_of_main, statements_apart
+from packager._graph.main_source import definitions_in_cells
 from tests import processes
 
 SCRIPT = """
-from packager.graph import Closure, WalkDecision
+from packager._graph import Closure, WalkDecision
 
 class Net:
     def forward(self):
@@ -44,7 +44,7 @@ def test_relative_imports_of_a_module_run_with_m_start_at_its_package(tmp_path: 
     (tmp_path / "pkg" / "__init__.py").write_text("")
     (tmp_path / "pkg" / "other.py").write_text("")
     (tmp_path / "pkg" / "train.py").write_text(
-        "from . import other\nfrom packager.graph import Closure, WalkDecision\n"
+        "from . import other\nfrom packager._graph import Closure, WalkDecision\n"
         "closure = Closure(lambda name, edges: WalkDecision(name == '__main__'), cache=None)\n"
         "closure.add_root('__main__', names=[])\nclosure.run()\n"
         "print('pkg.other' in closure.modules, closure.problems)\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from packager.graph import Closure, Sources, WalkDecision
+from packager._graph import Closure, Sources, WalkDecision
 from tests.tables import one_test
 
 Tree = Callable[[str], Path]

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from packager.graph.import_statements import ModuleNames, names_of
+from packager._graph.import_statements import ModuleNames, names_of
 
 
 def read(text: str) -> ModuleNames:

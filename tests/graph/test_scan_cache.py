@@ -9,10 +9,10 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from packager.graph import Closure, Sources, WalkDecision, source_table
-from packager.graph.import_statements import Statements, read_statements
-from packager.graph.source_table import ScanCache
-from packager.kept_records import Record
+from packager._graph import Closure, Sources, WalkDecision, source_table
+from packager._graph.import_statements import Statements, read_statements
+from packager._graph.source_table import ScanCache
+from packager._kept_file import Kept
 
 Tree = Callable[[str], Path]
 
@@ -94,7 +94,7 @@ def test_a_scan_of_the_wrong_shape_is_not_taken(tmp_path: Path) -> None:
     cache.flush()
     (path,) = files(tmp_path)
     odd = msgpack.packb([None, [[1]], [], [], [], {}, None, None, [], False, False])
-    path.write_bytes(Record(bytes.fromhex(DIGEST), odd).packed())
+    path.write_bytes(Kept(bytes.fromhex(DIGEST), odd).packed())
     assert ScanCache(tmp_path).get(DIGEST) is None
 
 

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from kellet.hooks import HookRegistry, longest_form
+from tests.annotated import defined
 from tests.tables import one_test
 
 
@@ -154,6 +155,7 @@ class Owner:
         (lambda m, s, strict, extra=None: None, 0),
         (Owner().short, 0),
         (Owner(), 1),
+        (defined("def hook(m: NotHere, s, strict): ...", "hook"), 0),
     ],
 )
 def test_a_hook_gets_the_longest_documented_list_it_can_take(hook, form):

@@ -43,7 +43,7 @@ with PackageImporter(sys.argv[1]) as importer:
     print(first.number, first.unit, first == second, namespace.length.number, state["unit"].unit)
     print(pipeline.transform(numpy.array([[4.0]])).round(3).tolist(), pipeline[-1].meter.readings.tolist())
     print(namespace.meter.readings.tolist(), namespace.dial.unit, namespace.dial.marks.tolist())
-    print("gauges" in sys.modules, "packager.libraries.pandas" in sys.modules)
+    print("gauges" in sys.modules, "packager._libraries.pandas" in sys.modules)
 """
 CHANGED = """
 import sys
@@ -96,7 +96,7 @@ def test_its_objects_load_without_trust_wherever_data_may_be(site: Path, saved: 
 
 
 def test_inspect_and_refusals_say_whose_row_it_is(site: Path, saved: str, tmp_path: Path) -> None:
-    shown = _run(site, "from packager.cli import main; main()", "inspect", saved)
+    shown = _run(site, "from packager._cli import main; main()", "inspect", saved)
     assert "gauges:Scale" in shown
     told = [line.split() for line in shown.splitlines() if "gauges:Meter" in line]
     assert ["m/pipeline", "gauges:Meter", "gauges"] in told

@@ -16,10 +16,10 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
-from packager.libraries.learned.kinds import Attribute, KindReader, name_kind, row_by_name
-from packager.objects import encode
-from packager.objects.checking import checked_table
-from packager.objects.records import Kind as K
+from packager._libraries.learned.kinds import Attribute, KindReader, name_kind, row_by_name
+from packager._objects import encode
+from packager._objects.checking import checked_table
+from packager._objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from packager.libraries.learned.kinds import Attribute, row_by_name
-from packager.libraries.learned.rows import EVERYWHERE, LearnedRows, Said
-from packager.libraries.learned.tables import Tables
+from packager._libraries.learned.kinds import Attribute, row_by_name
+from packager._libraries.learned.learned_rows import EVERYWHERE, LearnedRows, Said
+from packager._libraries.learned.tables import Tables
 from tests.tables import one_test
 
 NAMES = "# versions: shapes 1.0 1.2\nBase() size kept_\nshapes:\nRing(Base) inner hole_ steps_\nOther() x_\n"

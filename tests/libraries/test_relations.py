@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from packager.libraries.relations import WORDS, RelationCheck
+from packager._libraries.relations import WORDS, RelationCheck
 from tests.attacks.test_checks_touch_nothing import Touchy, asked_by
 from tests.codecs.parts import refuses
 from tests.tables import one_test

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.libraries.learned.source_names import ClassSource, class_named, classes_of
+from packager._libraries.learned.source_names import ClassSource, class_named, classes_of
 from tests.tables import one_test
 
 STORES = """

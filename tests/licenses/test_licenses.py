@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import MAX_LICENSE_TEXT
-from packager.environment import Distributions
-from packager.errors import ArchiveError
-from packager.licenses import (
+from packager._archive import MAX_LICENSE_TEXT
+from packager._environment import Distributions
+from packager._licenses import (
     License,
     RecordedLicenses,
     StoredPart,
@@ -20,7 +19,8 @@ from packager.licenses import (
     licenses_of_files,
     licenses_of_metadata,
 )
-from packager.licenses.license_names import is_copyleft, is_expression, license_of_text
+from packager._licenses.reading import is_copyleft, is_expression, license_of_text
+from packager.errors import ArchiveError
 from tests.tables import one_test
 
 APACHE = (Path(__file__).resolve().parents[2] / "LICENSE").read_bytes()

@@ -19,7 +19,7 @@ import pytest
 
 from kellet import nn
 from packager import ArchiveError, ArgumentError, IdentityMismatchError, PackageExporter, PackageImporter
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     ExternRecord,
@@ -29,9 +29,9 @@ from packager.archive import (
     ObjectRecord,
     pack,
 )
-from packager.cli import main
-from packager.environment import Fingerprint
-from packager.licenses import BillOfMaterials, bill_of_materials, cyclonedx
+from packager._cli import main
+from packager._environment import Fingerprint
+from packager._licenses import BillOfMaterials, bill_of_materials, cyclonedx
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -62,7 +62,7 @@ def net(project: Project, installed: Callable[..., Path]) -> Path:
         exporter.extern("bare.**")
         exporter.save_object("model", "model", Net())
         exporter.save_binary("shop", "notes.bin", b"x" * 10)
-        exporter.save_check("model", {"x": np.ones((1, 400), "f4")})
+        exporter.save_example("model", {"x": np.ones((1, 400), "f4")})
     return folder / "net.kellet"
 
 
@@ -178,7 +178,7 @@ def test_the_same_archive_gives_the_same_bytes_as_a_file_a_folder_and_bytes(
     assert target.read_text() == first
     said = capsys.readouterr().out
     assert said.startswith(f"{target}: ")
-    assert said.endswith(" without a licence\n")
+    assert said.endswith(f" without a licence\n    {net}: unsigned\n")
 
 
 MODEL = "from kellet import nn\nclass Net(nn.Linear):\n    pass\n"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ExternRecord, ModuleRecord
-from packager.loading.bytecode import BytecodeCache
-from packager.loading.loaded_archive import LoadedArchive, register, unregister
-from packager.loading.packaged_code import ImportRules, PackagedCode
+from packager._archive import ExternRecord, ModuleRecord
+from packager._loading.bytecode import BytecodeCache
+from packager._loading.open_archives import LoadedArchive, register, unregister
+from packager._loading.packaged_code import ImportRules, PackagedCode
 
 _identities = itertools.count(0xABCDEF00)
 

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.loading.packaged_code import DisallowedModuleError
+from packager._loading.packaged_code import DisallowedModuleError
 
 
 def test_a_package_around_the_class_of_an_object_is_asked_for(project):

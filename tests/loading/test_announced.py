@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from packager.archive import MIGRATIONS, ArchiveClosedError, ArchiveWriter, Manifest, ModuleRecord
-from packager.loading import loaded_archive
-from packager.loading.archive_migrations import ArchiveMigrations
-from packager.loading.loaded_archive import (
+from packager._archive import MIGRATIONS, ArchiveClosedError, ArchiveWriter, Manifest, ModuleRecord
+from packager._loading import open_archives
+from packager._loading.archive_migrations import ArchiveMigrations
+from packager._loading.open_archives import (
     ENVIRONMENT_VARIABLE,
     ArchiveMovedError,
     _adopt,
@@ -25,7 +25,8 @@ from packager.loading.loaded_archive import (
     _put_into_environment,
     adopt_module,
 )
-from packager.migrations.archiving import pack_migrations
+from packager._migrations.archiving import pack_migrations
+from tests import processes
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +57,7 @@ def test_the_latest_are_announced_that_a_variable_can_hold(monkeypatch: pytest.M
         (2 * one - 1, "c"),
         (one - 1, ""),
     ):
-        monkeypatch.setattr(loaded_archive, "_MOST_IN_ENVIRONMENT", most)
+        monkeypatch.setattr(open_archives, "_MOST_IN_ENVIRONMENT", most)
         _put_into_environment(policies)
         assert "".join(_announced()) == kept
         assert len(os.environ[ENVIRONMENT_VARIABLE]) <= max(most, 2)
@@ -88,47 +89,47 @@ def test_a_module_is_adopted_by_the_policy_that_its_line_was_written_with(
     def adopt(top: str, known: Any) -> None:
         asked.append((top, known))
 
-    monkeypatch.setattr(loaded_archive, "_adopt", adopt)
+    monkeypatch.setattr(open_archives, "_adopt", adopt)
     with pytest.raises(ModuleNotFoundError, match=r"^no open archive has 'gone__w0_0\.part'$"):
         adopt_module("gone__w0_0.part", None if policy is None else json.dumps(policy))
     assert asked == [("gone__w0_0", policy)]
 
 
 def test_stubs_are_written_anew_where_their_folder_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded_archive, "_stub_folder", None)
-    monkeypatch.setattr(loaded_archive, "_policies", {"a": "1", "b": "2"})
+    monkeypatch.setattr(open_archives, "_stub_folder", None)
+    monkeypatch.setattr(open_archives, "_policies", {"a": {"path": "1"}, "b": {"path": "2"}})
     monkeypatch.setattr(sys, "path", [*sys.path])
-    loaded_archive._write_stubs(["a"])  # the folder is new: all are written
+    open_archives._write_stubs(["a"])  # the folder is new: all are written
     first = sys.path[-1]
     assert sorted(os.listdir(first)) == ["a.py", "b.py"]
     os.unlink(os.path.join(first, "b.py"))
     sys.path.remove(first)
-    loaded_archive._write_stubs(["a"])
+    open_archives._write_stubs(["a"])
     assert sys.path[-1] == first
     assert os.listdir(first) == ["a.py"]
     shutil.rmtree(first)
-    loaded_archive._write_stubs(["a"])
+    open_archives._write_stubs(["a"])
     second = sys.path[-1]
     assert second != first
     assert first not in sys.path
     assert sorted(os.listdir(second)) == ["a.py", "b.py"]
     with open(os.path.join(second, "b.py"), encoding="utf-8") as stub:
-        assert stub.read() == loaded_archive._STUB.format(policy="2")
+        assert stub.read() == open_archives._STUB.format(policy='{"path": "2"}')
 
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What this process has said of archives: nothing yet."""
-    monkeypatch.setattr(loaded_archive, "_stub_folder", None)
-    monkeypatch.setattr(loaded_archive, "_policies", {})
-    monkeypatch.setattr(loaded_archive, "_closed", {})
-    monkeypatch.setattr(loaded_archive, "_loaded", {})
+    monkeypatch.setattr(open_archives, "_stub_folder", None)
+    monkeypatch.setattr(open_archives, "_policies", {})
+    monkeypatch.setattr(open_archives, "_closed", {})
+    monkeypatch.setattr(open_archives, "_loaded", {})
     monkeypatch.setattr(sys, "path", [*sys.path])
-    return loaded_archive
+    return open_archives
 
 
 def _announce(archive: Any, path: str = "p.kellet") -> None:
-    loaded_archive.announce(archive, path, "crc", False, ("a:B",), ("shop.net",))
+    open_archives.announce(archive, path, "crc", False, ("a:B",), ("shop.net",))
 
 
 def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_taken_back(
@@ -137,9 +138,9 @@ def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_ta
     archive = pack({"shop.py": "", "more/__init__.py": ""}).archive
     tops = archive.top_level_names
     said._closed.update(dict.fromkeys(tops, ""))
-    assert not loaded_archive.is_announced(archive)
+    assert not open_archives.is_announced(archive)
     _announce(archive)
-    assert loaded_archive.is_announced(archive)
+    assert open_archives.is_announced(archive)
     policy = {
         "path": "p.kellet",
         "identity": archive.identity,
@@ -150,6 +151,7 @@ def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_ta
         "admitted": ["shop.net"],
         "undeclared": "error",
         "bytecode": None,
+        "process": os.getpid(),
     }
     assert _announced() == dict.fromkeys(tops, policy)
     assert said._closed == {}  # it was closed before, and is open again
@@ -157,24 +159,24 @@ def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_ta
     assert sorted(os.listdir(folder)) == [f"{top}.py" for top in tops]
     with open(os.path.join(folder, f"{tops[0]}.py"), encoding="utf-8") as stub:
         assert stub.read() == (
-            "from packager.loading.loaded_archive import adopt_module; "
+            "from packager._loading.open_archives import adopt_module; "
             f"adopt_module(__name__, {json.dumps(policy)!r})\n"
         )
     del said._policies[tops[0]]
-    assert not loaded_archive.is_announced(archive)
-    said._policies[tops[0]] = json.dumps(policy)
-    loaded_archive.withdraw(archive)
+    assert not open_archives.is_announced(archive)
+    said._policies[tops[0]] = policy
+    open_archives.withdraw(archive)
     assert (said._policies, _announced(), os.listdir(folder)) == ({}, {}, [])
     assert said._closed == dict.fromkeys(tops, "p.kellet")
 
 
 def test_what_was_not_announced_is_taken_back_without_a_word(pack: Callable[..., Any], said: Any) -> None:
     archive = pack({"shop.py": ""}).archive
-    loaded_archive.withdraw(archive)
+    open_archives.withdraw(archive)
     assert (said._closed, _announced()) == (dict.fromkeys(archive.top_level_names, ""), {})
     _announce(archive)
     said._stub_folder = None  # it could not be made
-    loaded_archive.withdraw(archive)
+    open_archives.withdraw(archive)
     assert said._policies == {}
 
 
@@ -204,18 +206,18 @@ def test_an_announced_archive_is_opened_again_by_the_policy_that_this_process_kn
         ({}, None, policy),
         ({"shop__w1_0": policy}, gone, gone),
     ):
-        said._policies.update({top: json.dumps(one) for top, one in known.items()})
+        said._policies.update(known)
         _put_into_environment({"shop__w1_0": announced})
         found = _adopt("shop__w1_0", told)
         assert found is not None
         assert (found.identity, found.top_level_names) == (identity, ["shop__w1_0"])
-        assert loaded_archive.loaded_archive_of("shop__w1_0") is found
+        assert open_archives.loaded_archive_of("shop__w1_0") is found
         assert _adopt("shop__w1_0", gone) is found  # it is open now
-        loaded_archive.unregister(found)
+        open_archives.unregister(found)
         found.close()
     said._policies.clear()
     assert _adopt("other__w1_0", policy) is None  # the archive has nothing of this name
-    loaded_archive.unregister(said._loaded["shop__w1_0"])
+    open_archives.unregister(open_archives._loaded["shop__w1_0"])
 
 
 @pytest.mark.parametrize("migrations", [True, False])
@@ -233,7 +235,7 @@ def test_classes_get_their_migrations_from_an_archive_that_is_opened_again(
         assert attached == ["shop"] * migrations
     finally:
         sys.modules.pop("shop__w1_0", None)
-        loaded_archive.unregister(found)
+        open_archives.unregister(found)
         found.close()
 
 
@@ -246,7 +248,7 @@ def test_a_module_takes_the_place_of_its_stub(tmp_path: Path, said: Any) -> None
         assert sys.modules["shop__w1_0"].x == 1
     finally:
         sys.modules.pop("shop__w1_0", None)
-        loaded_archive.unregister(said._loaded["shop__w1_0"])
+        open_archives.unregister(open_archives._loaded["shop__w1_0"])
 
 
 def test_what_was_closed_here_is_not_opened_again(tmp_path: Path, said: Any) -> None:
@@ -256,7 +258,7 @@ def test_what_was_closed_here_is_not_opened_again(tmp_path: Path, said: Any) -> 
     said._closed["shop__w1_0"] = "net.kellet"
     assert _adopt("shop__w1_0", policy) is found
     assert found is not None
-    loaded_archive.unregister(found)
+    open_archives.unregister(found)
     with pytest.raises(
         ArchiveClosedError, match=r"^the archive of 'shop__w1_0' \(net\.kellet\) is closed, and co"
     ):
@@ -275,12 +277,12 @@ def test_an_archive_that_is_another_one_now_or_gone_is_told(tmp_path: Path, said
     with pytest.raises(ArchiveMovedError, match=r"net\.kellet: the archive cannot be opened again in this"):
         _adopt("shop__w1_0", policy)
     os.mkfifo(path)
-    with pytest.raises(ArchiveMovedError, match="this process: found a pipe or device in its place; keep"):
+    with pytest.raises(ArchiveMovedError, match=r"this process: found a pipe or device in its place\. Keep"):
         _adopt("shop__w1_0", policy)
 
 
 def test_the_finder_is_put_first_and_once(pack: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    finder = loaded_archive._finder
+    finder = open_archives._finder
     monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if one is not finder])
     before = [*sys.meta_path]
     for name in ("shop.py", "more.py"):
@@ -290,27 +292,44 @@ def test_the_finder_is_put_first_and_once(pack: Callable[..., Any], monkeypatch:
 
 def test_an_archive_that_is_forgotten_leaves_the_names_of_others(pack: Callable[..., Any]) -> None:
     one, other = pack({"shop.py": ""}).archive, pack({"shop.py": ""}).archive
-    loaded_archive.unregister(one)
+    open_archives.unregister(one)
     tops = one.top_level_names + other.top_level_names
-    assert [loaded_archive.loaded_archive_of(top) for top in tops] == [None, other]
+    assert [open_archives.loaded_archive_of(top) for top in tops] == [None, other]
     other.rules.suffix = one.rules.suffix
-    loaded_archive.register(one)
-    loaded_archive.unregister(other)
-    assert loaded_archive.loaded_archive_of(tops[0]) is one
+    open_archives.register(one)
+    open_archives.unregister(other)
+    assert open_archives.loaded_archive_of(tops[0]) is one
     other.rules.suffix = tops[1].removeprefix("shop")
 
 
 def test_what_is_announced_leaves_room_in_the_smallest_environment() -> None:
     """Windows takes 32,767 characters for all variables."""
-    assert loaded_archive._MOST_IN_ENVIRONMENT == 1 << 14
+    assert open_archives._MOST_IN_ENVIRONMENT == 1 << 14
 
 
 @pytest.mark.parametrize("name", ["json", "colorsys"])
 def test_names_that_can_be_imported_are_taken(name: str) -> None:
     """Whether the module is loaded or not."""
     sys.modules.pop("colorsys", None)
-    loaded_archive.require_free(frozenset({"nowhere_at_all"}), "net.kellet")
+    open_archives.require_free(frozenset({"nowhere_at_all"}), "net.kellet")
     with pytest.raises(
-        loaded_archive.NameTakenError, match=rf"^net\.kellet cannot be installed: {name} can be"
+        open_archives.NameTakenError, match=rf"^net\.kellet cannot be installed: {name} can be"
     ):
-        loaded_archive.require_free(frozenset({name, "nowhere_at_all"}), "net.kellet")
+        open_archives.require_free(frozenset({name, "nowhere_at_all"}), "net.kellet")
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_program_that_imports_the_importer_finds_what_its_parent_has_open(announced: bool) -> None:
+    program = "import sys, packager.package_importer\n"
+    program += "print([type(one).__name__ for one in sys.meta_path].count('_ArchiveFinder'))"
+    environment = {name: value for name, value in os.environ.items() if name != ENVIRONMENT_VARIABLE}
+    environment |= {ENVIRONMENT_VARIABLE: '{"a": {}}'} if announced else {}
+    done = processes.run(
+        [sys.executable, "-c", program],
+        cold=True,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) == announced

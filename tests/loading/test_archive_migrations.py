@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kellet import nn
-from packager.archive import MIGRATIONS
-from packager.audit import TrustContext
+from packager._archive import MIGRATIONS
+from packager._audit import TrustContext
+from packager._loading import archive_migrations
+from packager._loading.archive_migrations import ArchiveMigrations
+from packager._migrations import Migration, NamedFunction, rename
+from packager._migrations.archiving import pack_migrations
 from packager.errors import ArchiveError, UntrustedTypeError
-from packager.loading import archive_migrations
-from packager.loading.archive_migrations import ArchiveMigrations
-from packager.migrations import Migration, NamedFunction, rename
-from packager.migrations.archiving import pack_migrations
 
 
 def migration(target: str, name: str = "m", function: str | None = None, to: int = 2) -> Migration:

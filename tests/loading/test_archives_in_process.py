@@ -18,22 +18,22 @@ from typing import Any
 
 import pytest
 
-from packager import kept_records
-from packager.archive import CheckRecord, ExternRecord, ModuleRecord
-from packager.errors import ArchiveError, PackageError
-from packager.loading import deep_checks, loaded_archive, opening, running, verifying
-from packager.loading.bytecode import BytecodeCache
-from packager.loading.loaded_archive import (
+from packager import _kept_file as kept_file
+from packager._archive import CheckRecord, ExternRecord, ModuleRecord
+from packager._calls import running
+from packager._loading import deep_checks, open_archives, opening, verifying
+from packager._loading.bytecode import BytecodeCache
+from packager._loading.module_loaders import MockedObject, PackageFolderFinder, fill_mock
+from packager._loading.open_archives import (
     ENVIRONMENT_VARIABLE,
     NameTakenError,
-    is_announced,
     loaded_archive_of,
     register,
     require_free,
     unregister,
 )
-from packager.loading.module_loaders import MockedObject, PackageFolderFinder, fill_mock
-from packager.loading.packaged_code import DisallowedModuleError
+from packager._loading.packaged_code import DisallowedModuleError
+from packager.errors import ArchiveError, NotStoredError, PackageError
 from packager.package_exporter import PackageExporter
 
 TREE = {"procpkg/__init__.py": "", "procpkg/part.py": "def f():\n    return 1\n"}
@@ -77,7 +77,7 @@ def test_forgetting_one_archive_leaves_another_of_that_name(pack: Callable[..., 
 
 
 def test_archives_come_first_and_once(pack: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    finder = loaded_archive._finder
+    finder = open_archives._finder
     monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if one is not finder])
     before = [*sys.meta_path]
     pack(TREE), pack(TREE)
@@ -94,7 +94,7 @@ def test_a_process_that_was_told_of_archives_looks_for_them_first(
     if announced:
         monkeypatch.setenv(ENVIRONMENT_VARIABLE, "{}")
     spec: Any = importlib.util.spec_from_file_location(
-        "packager.loading.told_of_archives", loaded_archive.__file__
+        "packager._loading.told_of_archives", open_archives.__file__
     )
     fresh = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(fresh)
@@ -109,9 +109,9 @@ def test_all_names_that_are_taken_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_archive_is_announced_when_all_its_names_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded_archive, "_policies", {"a__w0_0": "{}"})
+    monkeypatch.setattr(open_archives, "_policies", {"a__w0_0": {"path": "a.kellet"}})
     for names, found in ((["a__w0_0"], True), (["a__w0_0", "b__w0_0"], False), (["b__w0_0"], False)):
-        assert is_announced(SimpleNamespace(top_level_names=names)) is found  # type: ignore[arg-type]  # the same
+        assert open_archives.is_announced(SimpleNamespace(top_level_names=names)) is found  # type: ignore[arg-type]  # the same
 
 
 # --- what is asked before code runs ---
@@ -275,7 +275,7 @@ def test_a_folder_that_takes_no_file_is_not_tried_again(
         tried.append(path)
         raise OSError("full")
 
-    monkeypatch.setattr(kept_records, "append_own", keep)
+    monkeypatch.setattr(kept_file, "append_own", keep)
     cache = BytecodeCache(tmp_path)
     for name in ("a.py", "b.py"):
         assert cache.compiled(DIGEST, name, SOURCE).code.co_filename == name
@@ -309,21 +309,18 @@ CHECKS = [CheckRecord("one", "model", "a.in", "a.out"), CheckRecord("two", "mode
 
 
 def test_golden_calls_are_run_all_or_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_run_check", lambda opened, load, record, limit: record.name)
-    load: Any = None
-    assert running.run_checks(_opened(CHECKS), load) == ("one", "two")
-    assert running.run_checks(_opened(CHECKS), load, "two") == ("two",)
-    assert running.run_checks(_opened([]), load) == ()
+    monkeypatch.setattr(running, "_run_check", lambda callee, record, limit: record.name)
+    assert running.run_checks(_opened(CHECKS)) == ("one", "two")
+    assert running.run_checks(_opened(CHECKS), "two") == ("two",)
+    assert running.run_checks(_opened([])) == ()
     for checks, there in ((CHECKS, "one, two"), ([], "none")):
-        with pytest.raises(
-            running.EntryPointError, match=f"^no golden call 'three'; the archive has {there}$"
-        ):
-            running.run_checks(_opened(checks), load, "three")
+        with pytest.raises(NotStoredError, match=f"^no example 'three'; the archive has {there}$"):
+            running.run_checks(_opened(checks), "three")
     twice = [CHECKS[0], CheckRecord("two", "model", "b.in", "a.in")]
     with pytest.raises(ArchiveError, match=r"^manifest, checks: 'one' and 'two' both name 'a\.in'; "):
-        running.run_checks(_opened(twice), load, "one")
+        running.run_checks(_opened(twice), "one")
     with pytest.raises(ArchiveError, match=r"'one' and 'one' both name 'a\.in'"):
-        running.run_checks(_opened([CheckRecord("one", "model", "a.in", "a.in")]), load)
+        running.run_checks(_opened([CheckRecord("one", "model", "a.in", "a.in")]))
 
 
 # --- verifying ---

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from packager import IntegrityError, PackageExporter, PackageImporter
-from packager.loading.bytecode import BytecodeCache, Compiled
+from packager._loading.bytecode import BytecodeCache, Compiled
 
 SOURCE = b"value = 5\n"
 
@@ -98,7 +98,7 @@ def test_a_python_that_writes_no_bytecode_uses_what_is_kept_and_compiles_all_whe
         assert importer.compile_all() == 2
     assert len(files(tmp_path / "cache" / "bytecode")) == 1
     compiled: list[str] = []
-    monkeypatch.setattr("packager.loading.bytecode._compiled", lambda source, name: compiled.append(name))
+    monkeypatch.setattr("packager._loading.bytecode._compiled", lambda source, name: compiled.append(name))
     assert load(archive) == 5
     assert compiled == []
 
@@ -187,7 +187,7 @@ def test_what_was_compiled_is_written_when_imports_end_and_of_one_that_takes_lon
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("packager.loading.bytecode.monotonic", lambda: now[0])
+    monkeypatch.setattr("packager._loading.bytecode.monotonic", lambda: now[0])
     cache = BytecodeCache(tmp_path)
 
     def imported(digest: str, *, seconds: float) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveClosedError
+from packager._archive import ArchiveClosedError
 
 TREE = {
     "leakpkg/__init__.py": "from . import shapes, show, errors, workers, resources\n",

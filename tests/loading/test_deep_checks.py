@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     ExternRecord,
@@ -23,9 +23,9 @@ from packager.archive import (
     TypeUse,
     add_tensors,
 )
+from packager._loading import deep_checks, verify, verifying
+from packager._loading.deep_checks import Limits, ParsingError, ParsingLimitError, ParsingProcess
 from packager.errors import ArgumentError, UntrustedTypeError
-from packager.loading import deep_checks, verify, verifying
-from packager.loading.deep_checks import Limits, ParsingError, ParsingLimitError, ParsingProcess
 
 MODULE = ModuleRecord("shop", "intern", "r", "b", "shop.py")
 OBJECTS = (

@@ -18,9 +18,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from packager import PackageExporter, PackageImporter, PackagingError, verify
-from packager.archive import ArchiveWriter, CheckRecord, Manifest, TraceRecord
-from packager.cli import main
-from packager.differences import compare_files
+from packager._archive import ArchiveWriter, CheckRecord, EntryPoint, Manifest, TraceRecord, add_tensors
+from packager._cli import main
+from packager._differences import compare_files
 from packager.errors import ArgumentError
 
 NET = """
@@ -88,7 +88,7 @@ def packed(path: Path, *, trace: bool = True) -> Path:
         parameter.data.fill_(0.25)
     with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", net)
-        exporter.save_check("model", {"arg0": X}, trace=trace)
+        exporter.save_example("model", {"arg0": X}, trace=trace)
     return path
 
 
@@ -157,9 +157,7 @@ def test_without_a_trace_the_command_says_how_to_store_one(
         assert importer.manifest.traces == ()
     library("1.0", 1.5)
     assert main(["check", str(file)]) == 1
-    assert "no trace is stored; export with --trace-calls where the answers are right" in (
-        capsys.readouterr().err
-    )
+    assert "no trace is stored, so the part of the model that differs is unknown" in (capsys.readouterr().err)
 
 
 def test_the_command_stores_traces_and_shows_that_it_has(
@@ -187,8 +185,8 @@ def test_a_step_of_a_pipeline_of_another_library_is_named(tmp_path: Path) -> Non
     file = io.BytesIO()
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", pipeline)
-        exporter.save_entry("model", "model", "model", "predict")
-        exporter.save_check("model", {"X": x}, trace=True)
+        exporter.save_entry_point("model", "model", "model", "predict")
+        exporter.save_example("model", {"X": x}, trace=True)
     own = PCA._transform
     with PackageImporter(file) as importer, pytest.MonkeyPatch.context() as patch:
         patch.setattr(PCA, "_transform", lambda self, *args, **kwargs: own(self, *args, **kwargs) * 1.5)
@@ -204,8 +202,8 @@ def test_an_object_without_parts_is_named_itself() -> None:
     file = io.BytesIO()
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", LinearRegression().fit(x, x[:, 0]))
-        exporter.save_entry("model", "model", "model", "predict")
-        exporter.save_check("model", {"X": x}, trace=True)
+        exporter.save_entry_point("model", "model", "model", "predict")
+        exporter.save_example("model", {"X": x}, trace=True)
     own = LinearRegression._decision_function
     with PackageImporter(file) as importer, pytest.MonkeyPatch.context() as patch:
         patch.setattr(LinearRegression, "_decision_function", lambda self, x: own(self, x) + 1)
@@ -230,22 +228,24 @@ def test_a_model_that_asks_for_hooks_cannot_be_traced() -> None:
 
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", nn.Sequential(nn.ReLU()))
-    exporter.save_check("model", {"arg0": X}, trace=True)
+    exporter.save_example("model", {"arg0": X}, trace=True)
     own = nn.ReLU.forward
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nn.ReLU, "forward", lambda self, x: own(self, x) + len(self._forward_hooks))
-        with pytest.raises(PackagingError, match="the answer is another while it is traced"):
+        with pytest.raises(PackagingError, match="the output differs while it is traced"):
             exporter.close()
 
 
 def test_a_bad_trace_is_found_by_verifying_and_refused_by_a_check() -> None:
     file = io.BytesIO()
     manifest = Manifest(
-        checks=(CheckRecord("model", "model", "in", "out"),), traces=(TraceRecord("model", "trace"),)
+        entry_points=(EntryPoint("model", "model", "model"),),
+        checks=(CheckRecord("model", "model", "in", "out"),),
+        traces=(TraceRecord("model", "trace"),),
     )
     with ArchiveWriter(file) as writer:
-        writer.add("in", b"", kind="check")
-        writer.add("out", b"", kind="check")
+        add_tensors(writer, "in", [], [])
+        add_tensors(writer, "out", [], [])
         writer.add("trace", b"\xc0", kind="check")
         writer.seal(manifest)
     assert [one.message for one in verify(file).problems] == [
@@ -261,6 +261,6 @@ def test_a_trace_of_no_call_and_one_without_its_entry_are_problems() -> None:
     assert [one.message for one in verify(file).problems] == [
         "trace of check a names the entry 'absent', which the archive does not have",
         "trace of check b names the entry 'other' of kind resource; expected check",
-        "manifest, traces: 'a' is no golden call of the archive; expected one of none",
-        "manifest, traces: 'b' is no golden call of the archive; expected one of none",
+        "manifest, traces: 'a' is not an example of the archive; expected one of none",
+        "manifest, traces: 'b' is not an example of the archive; expected one of none",
     ]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveWriter, ExternRecord, Manifest, ModuleRecord, ObjectRecord
-from packager.environment import Fingerprint
+from packager._archive import ArchiveWriter, ExternRecord, Manifest, ModuleRecord, ObjectRecord
+from packager._environment import Fingerprint
+from packager._loading.opening import EnvironmentWarning, environment_report
+from packager._objects import encode
 from packager.errors import ArchiveError, EnvironmentMismatchError
-from packager.loading.opening import EnvironmentWarning, environment_report
-from packager.objects import encode
 from packager.package_importer import PackageImporter
 from tests import processes
 
@@ -48,7 +48,7 @@ def _object_of_class() -> bytes:
     """The records of an instance of the packaged class."""
     import msgpack
 
-    from packager.objects.records import Kind as K
+    from packager._objects.records import Kind as K
 
     records = [[K.GLOBAL, "netpkg", "Layer"], [K.SHAPE, -1, None], [K.OBJ, -2]]
     return bytes(msgpack.packb([[["records", 1]], records, -3]))
@@ -83,24 +83,23 @@ def test_one_report_for_all_that_differs(archive):
         importer.import_module("netpkg")
     lines = str(caught.value).splitlines()
     assert [line.strip().partition(":")[0] for line in lines[1:-2]] == [
-        "Python",
-        "platform",
         "no-lib",
         "numpy",
         "orphan",
+        "Python",
+        "platform",
     ]
-    assert lines[-2] == "to bring it there: python -m pip install 'no-lib>=1.2,<2' 'numpy>=999,<1000'"
-    assert lines[-1] == 'or load with environment="ignore" to try all the same'
+    assert lines[-2] == "to install it: python -m pip install 'no-lib>=1.2,<2' 'numpy>=999,<1000'"
+    assert lines[-1] == 'or load with environment="ignore" to try anyway'
 
 
 @pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
 def test_what_is_missing_is_told_once_whatever_was_asked_for(archive, route):
     path = archive(HERE, ExternRecord("nolib", "installed", "no-lib", "1.2.0", "no-lib>=1.2,<2"))
     told = (
-        f"{path}: the environment is not as recorded:\n"
-        "    no-lib: recorded 1.2.0 (no-lib>=1.2,<2), found nothing\n"
-        "to bring it there: python -m pip install 'no-lib>=1.2,<2'\n"
-        'or load with environment="ignore" to try all the same'
+        f"{path}: the environment is not as recorded:\n    no-lib: recorded 1.2.0 (no-lib>=1.2,<2), found "
+        "nothing\nto install it: python -m pip install 'no-lib>=1.2,<2'\nor load with "
+        'environment="ignore" to try anyway'
     )
     with PackageImporter(path) as importer, pytest.raises(EnvironmentMismatchError) as caught:
         route(importer)

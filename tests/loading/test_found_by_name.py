@@ -11,13 +11,20 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import EntryPoint, Manifest, ModuleRecord, ObjectRecord
-from packager.audit import TrustContext
-from packager.audit.trust import Grant
-from packager.errors import ArgumentError, PackageError, PickleRefusedError, UntrustedTypeError
-from packager.loading import load_context, running, stored_objects, stored_states
-from packager.loading.loaded_archive import NameTakenError, loaded_archive_of
-from packager.loading.packaged_code import DisallowedModuleError
+from packager._archive import EntryPoint, Manifest, ModuleRecord, ObjectRecord
+from packager._audit import TrustContext
+from packager._audit.trust import Grant
+from packager._calls import running
+from packager._loading import stored_objects, stored_states
+from packager._loading.open_archives import NameTakenError, loaded_archive_of
+from packager._loading.packaged_code import DisallowedModuleError
+from packager.errors import (
+    ArgumentError,
+    KeyNotStoredError,
+    PackageError,
+    PickleRefusedError,
+    UntrustedTypeError,
+)
 
 RECORDS = [ObjectRecord("m", "a", "m/a"), ObjectRecord("m", "b", "m/b"), ObjectRecord("n", "a", "n/a")]
 
@@ -30,13 +37,13 @@ def test_an_object_is_found_by_its_package_and_its_name() -> None:
     for record in RECORDS:
         assert stored_objects.find_object(archive(RECORDS), record.package, record.resource) is record
     for records, there in ((RECORDS, "m/a, m/b, n/a"), ([], "none")):
-        with pytest.raises(load_context.StoredObjectError) as missing:
+        with pytest.raises(KeyNotStoredError) as missing:
             stored_objects.find_object(archive(records), "n", "b")
         assert missing.value.args[0].startswith(
             f"no object 'b' in package 'n'; the archive holds {there}. Texts, binaries and pickles have "
         )
     context: Any = SimpleNamespace(archive=archive([]))
-    with pytest.raises(load_context.StoredObjectError) as missing:
+    with pytest.raises(KeyNotStoredError) as missing:
         stored_states.load_state_dict(context, "n", "b")
     assert missing.value.args[0] == "no state dict 'b' in package 'n'; the archive holds none"
 
@@ -62,9 +69,13 @@ def test_the_only_object_of_an_archive_needs_no_name() -> None:
 @pytest.mark.parametrize(
     ("held", "told"),
     [
-        (([], ["w", "v"]), r"the archive holds no object; state dicts: m/v, m/w\. Texts, binaries and pick"),
+        (
+            ([], ["w", "v"]),
+            r"no object; state dicts: m/v, m/w\. Load one: PackageImporter\(path\)\.load_state_dict",
+        ),
+        (([], ["w"]), r"dicts: m/w\. Load it: PackageImporter\(path\)\.load_state_dict\(\"m\", \"w\"\)$"),
         (([], []), r"the archive holds no object; state dicts: none\. Texts, binaries and pickles have"),
-        ((["a", "b"],), r"load_object\(\) got no name; the archive holds 2 objects: m/a, m/b\. Name one"),
+        ((["a", "b"],), r"no name was given, and the archive holds 2 objects: m/a, m/b\. Name one: PackageI"),
         (
             ([f"o{number:02}" for number in range(14)],),
             r"14 objects: m/o00, m/o01, m/o02, m/o03, m/o04, m/o05, m/o06, m/o07, m/o08, m/o09 and 4 more\.",
@@ -74,19 +85,19 @@ def test_the_only_object_of_an_archive_needs_no_name() -> None:
 def test_without_a_name_an_archive_of_several_objects_or_none_says_what_it_has(held: Any, told: str) -> None:
     with (
         PackageImporter(packed(*held)) as importer,
-        pytest.raises(load_context.StoredObjectError, match=told),
+        pytest.raises(KeyNotStoredError, match=told),
     ):
         importer.load_object()
 
 
 @pytest.mark.parametrize(
     ("half", "told"),
-    [({"package": "m"}, "package and no resource"), ({"resource": "a"}, "resource and no package")],
+    [({"package": "m"}, "package without resource"), ({"resource": "a"}, "resource without package")],
 )
 def test_half_a_name_is_refused(half: dict[str, str], told: str) -> None:
     with (
         PackageImporter(packed(["a"])) as importer,
-        pytest.raises(ArgumentError, match=rf"load_object\(\) got {told}; give both, or neither"),
+        pytest.raises(ArgumentError, match=rf"load_object\(\) got {told}\. Give both, or neither"),
     ):
         importer.load_object(**half)
 
@@ -167,7 +178,7 @@ def test_names_are_found_where_their_module_is_admitted() -> None:
     module.x = 1  # type: ignore[attr-defined]  # a module made by hand
     manifest = Manifest(modules=(ModuleRecord("m.a", "intern", "", "", "m/a.py"),))
     stored: Any = SimpleNamespace(name="net.kellet", manifest=manifest)
-    context = load_context.LoadContext(stored, (), lambda name: name != "m.b", lambda name: module)
+    context = stored_states.LoadContext(stored, (), lambda name: name != "m.b", lambda name: module)
     assert context.find_admitted("m.a", "x") == 1
     assert context.find_admitted("far.b", "x") == 1
     with pytest.raises(
@@ -252,9 +263,7 @@ def test_installing_is_refused_until_the_name_is_free(small: bytes, monkeypatch:
     assert "foundpkg" not in sys.modules
     with PackageImporter(small) as importer:
         importer.import_module("foundpkg")
-        with pytest.raises(
-            PackageError, match=r"install\(\) comes too late: modules were imported in isolation"
-        ):
+        with pytest.raises(PackageError, match=r"install\(\) comes too late: modules are already imported"):
             importer.install()
 
 
@@ -263,8 +272,10 @@ def test_an_entry_point_is_asked_whether_it_may_be_called_before_its_object_is_b
 ) -> None:
     point = EntryPoint("main", "m", "o")
     manifest = SimpleNamespace(entry_points=[point], schemas=())
-    opened: Any = SimpleNamespace(reader=SimpleNamespace(manifest=manifest))
     asked: list[Any] = []
+    callee: Any = SimpleNamespace(
+        reader=SimpleNamespace(manifest=manifest), load=lambda package, name: asked.append("built")
+    )
 
     def refuse(given: Any, names_code: Any) -> None:
         asked.append(given)
@@ -272,5 +283,5 @@ def test_an_entry_point_is_asked_whether_it_may_be_called_before_its_object_is_b
 
     monkeypatch.setattr(running, "require_entry_name", refuse)
     with pytest.raises(PackageError, match="it must not be called"):
-        running.run_entry(opened, lambda package, name: asked.append("built"), "main", {})
+        running.run_entry(callee, "main", {})
     assert asked == [point]

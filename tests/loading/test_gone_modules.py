@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from packager.loading.gone_modules import GoneModule, gone_module, gone_spec, is_read_for_a_worker
-from packager.loading.loaded_archive import ArchiveMovedError
+from packager._loading.gone_modules import GoneModule, gone_module, gone_spec, is_read_for_a_worker
+from packager._loading.open_archives import ArchiveMovedError
 
 ERROR = ArchiveMovedError("net.pt is gone")
 READERS = ("multiprocessing.queues", "multiprocessing.connection")
@@ -36,7 +36,7 @@ def module() -> GoneModule:
 def test_what_a_reader_of_tasks_asks_for_is_read_for_a_worker(reader: str, is_read: bool) -> None:
     assert in_module(reader, "ask('net')", ask=is_read_for_a_worker) is is_read
     ways = ("importlib", "importlib._bootstrap", "importlib._bootstrap_external", "net")
-    ways = (*ways, "packager.loading.loaded_archive", "packager.loading.gone_modules")
+    ways = (*ways, "packager._loading.open_archives", "packager._loading.gone_modules")
     for way in ways:
         between: Callable[[], Any] = in_module(way, "lambda: ask('net')", ask=is_read_for_a_worker)
         assert in_module(reader, "ask()", ask=between) is is_read

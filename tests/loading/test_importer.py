@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveClosedError, ArchiveWriter, ExternRecord, Manifest, ModuleRecord
-from packager.environment import Fingerprint
+from packager._archive import ArchiveClosedError, ArchiveWriter, ExternRecord, Manifest, ModuleRecord
+from packager._environment import Fingerprint
+from packager._loading.open_archives import NameTakenError
+from packager._loading.opening import EnvironmentWarning
+from packager._loading.packaged_code import DisallowedModuleError
 from packager.errors import (
     ArchiveError,
     EnvironmentMismatchError,
@@ -22,9 +25,6 @@ from packager.errors import (
     PackageError,
     UndeclaredImportError,
 )
-from packager.loading.loaded_archive import NameTakenError
-from packager.loading.opening import EnvironmentWarning
-from packager.loading.packaged_code import DisallowedModuleError
 from packager.package_exporter import PackageExporter
 from packager.package_importer import PackageImporter
 from tests import processes
@@ -309,12 +309,12 @@ def test_a_pipe_loads_and_workers_do_not_wait_for_its_bytes(archive, tmp_path):
                         "import packager; pickle.loads(bytes.fromhex(sys.argv[2]))"
                 args = [sys.executable, "-c", child, repr(sys.path), pickle.dumps(layer).hex()]
                 done = subprocess.run(args, capture_output=True, text=True, timeout=30)
-                print(done.stderr.strip().splitlines()[-1].rpartition(".")[2])
+                print(done.stderr.strip().splitlines()[-1].rpartition("errors.")[2])
         """)
     )
     assert run(script, archive()) == (
-        "3\nArchiveMovedError: the archive was opened out of memory or a pipe, and no other process can open "
-        "it: write it to a file, and open that\n"
+        "3\nArchiveMovedError: the archive was opened from memory or a pipe, so no other process can open "
+        "it. Write it to a file, and open that\n"
     )
 
 
@@ -370,6 +370,15 @@ def test_a_name_that_is_nearly_a_stored_one_is_told_as_such(archive):
         ),
     ):
         importer.import_module("netpgk")
+
+
+def test_a_module_from_outside_that_fails_is_not_said_to_be_missing(archive, project):
+    project({"failingext.py": "from failingext import nothing\n"})
+    path = archive(externs=(ExternRecord("failingext", "installed"),))
+    told = r"^cannot import name 'nothing' from .* 'failingext'"
+    with PackageImporter(path) as importer, pytest.raises(ImportError, match=told) as caught:
+        importer.import_module("failingext")
+    assert not isinstance(caught.value, ModuleNotFoundError)
 
 
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")  # which tells of it, too

@@ -192,7 +192,7 @@ BAD = {
 
 @pytest.mark.parametrize("recorded", BAD.values(), ids=BAD)
 def test_what_no_exporter_writes_is_refused(recorded: object) -> None:
-    from packager.environment import RecordedProbes
+    from packager._environment import RecordedProbes
     from packager.errors import ArchiveError
 
     with pytest.raises(ArchiveError, match=r"^manifest, environment, probes: found .*; expected "):

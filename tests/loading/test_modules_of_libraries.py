@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from packager import PackageExporter, PackageImporter
-from packager.audit import UntrustedNamesError
+from packager._audit import UntrustedNamesError
 from packager.testing import round_trip
 
 with warnings.catch_warnings():  # they are written for an older PyTorch

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager import names as names_of_modules
-from packager.archive import ExternRecord, Manifest, ModuleRecord
+from packager import _names as names_of_modules
+from packager._archive import ExternRecord, Manifest, ModuleRecord
+from packager._loading import open_archives, opening
+from packager._loading.open_archives import _announced, loaded_archive_of
+from packager._loading.opening import EnvironmentWarning, check_environment, check_externs_allowed
+from packager._loading.packaged_code import DisallowedModuleError
 from packager.errors import EnvironmentMismatchError
-from packager.loading import loaded_archive, opening
-from packager.loading.loaded_archive import _announced, loaded_archive_of
-from packager.loading.opening import EnvironmentWarning, check_environment, check_externs_allowed
-from packager.loading.packaged_code import DisallowedModuleError
 
 EXTERNS = Manifest(
     modules=(
@@ -95,7 +95,7 @@ def test_an_environment_that_differs_is_told_as_the_caller_chose(
             with pytest.raises(EnvironmentMismatchError) as raised:
                 check_environment(EXTERNS, choice, "net.kellet")
             assert str(raised.value) == (
-                'net.kellet: it differs\nor load with environment="ignore" to try all the same'
+                'net.kellet: it differs\nor load with environment="ignore" to try anyway'
             )
         else:
             check_environment(EXTERNS, choice, "net.kellet")
@@ -173,7 +173,7 @@ def test_a_suffix_is_one_that_no_open_archive_has(monkeypatch: pytest.MonkeyPatc
         names_of_modules, "PackageMangler", lambda identity: SimpleNamespace(parent_name=lambda: next(names))
     )
     taken = {"b__w1_0", "a__w1_1", "c__w1_2"}
-    monkeypatch.setattr(loaded_archive, "loaded_archive_of", lambda top: top if top in taken else None)
+    monkeypatch.setattr(open_archives, "loaded_archive_of", lambda top: top if top in taken else None)
     assert opening._free_suffix("1", frozenset("ab")) == "__w1_2"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from packager.loading.own_names import name_as_here
+from packager._loading.module_loaders import name_as_here
 
 SHAPES = """
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ModuleRecord
+from packager._archive import ModuleRecord
+from packager._loading.packaged_code import ImportRules, PackagedCode
 from packager.errors import UndeclaredImportError
-from packager.loading.packaged_code import ImportRules, PackagedCode
 from tests.loading.conftest import TextArchive
 
 TREE = {

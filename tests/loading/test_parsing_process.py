@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.loading import parsing_process
-from packager.objects import encode
-from packager.objects.records import Kind as K
-from packager.objects.records import spelled_int
+from packager._loading import parsing_process
+from packager._objects import encode
+from packager._objects.records import Kind as K
+from packager._objects.records import spelled_int
 from tests.attacks import object_forger as forge
 
 SETTINGS: dict[str, Any] = {"trust": [], "interned": ["m"], "externs": [], "distributions": {}}
@@ -32,6 +32,7 @@ def problem(order: dict[str, Any], content: bytes, **settings: Any) -> str | Non
 # --- sources ---
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="since Python 3.14 both are refused")
 def test_a_source_is_compiled_as_it_says_and_not_as_our_own_is() -> None:
     annotated = b"def f():\n    def g(x: (yield)): pass\n"
     assert problem(SOURCE, annotated) is None
@@ -47,7 +48,7 @@ def test_a_source_is_compiled_and_not_run() -> None:
     ("content", "said"),
     [
         (b"x = 1\ndef f(:\n", r"entry 'm\.py', line 2: this Python cannot parse it: .*"),
-        (b"x = '\xff'\n", r"entry 'm\.py', (line 1|its text): this Python cannot parse it: .*utf-8.*"),
+        (b"x = '\xff'\n", r"entry 'm\.py', (line 1|its text): this Python cannot parse it: .*(utf|UTF)-8.*"),
         (b"x = 1\0\n", r"entry 'm\.py'(, line \d|, its text)?: this Python cannot parse it: .*null bytes"),
         (b"x = " + b"9" * 5000, r"entry 'm\.py'(, line 1)?: this Python cannot parse it: .*digits.*"),
     ],
@@ -98,9 +99,7 @@ def test_migrations_are_unpacked() -> None:
 def test_an_object_is_audited_with_its_storages() -> None:
     made = encode(np.ones(3)).with_sources(lambda module: False)
     storages = {one.name: [one.dtype, 12] for one in made.storages}
-    assert "does not lie inside its storage of 12 bytes" in str(
-        problem({**OBJECT, "storages": storages}, made.records)
-    )
+    assert "outside its storage of 12 bytes" in str(problem({**OBJECT, "storages": storages}, made.records))
     storages = {one.name: [one.dtype, 24] for one in made.storages}
     assert problem({**OBJECT, "storages": storages}, made.records) is None
     assert str(problem(OBJECT, b"")).startswith("object m/o: ")

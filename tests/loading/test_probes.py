@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from packager._loading.opening import EnvironmentWarning
 from packager.errors import EnvironmentMismatchError
-from packager.loading.opening import EnvironmentWarning
 from packager.package_exporter import PackageExporter
 from packager.package_importer import PackageImporter
 

@@ -40,8 +40,8 @@ AS_NOBODY = (
     LOAD
     + """
 import contextlib, errno, os, tempfile
-from packager.archive import ArchiveIOError
-from packager.loading import unpacking
+from packager._archive import ArchiveIOError
+from packager._loading import unpacking
 
 load(sys.argv[1])
 with contextlib.redirect_stdout(None):

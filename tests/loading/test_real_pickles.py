@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from packager._loading.stored_objects import load_pickle
 from packager.errors import PickleRefusedError
-from packager.loading.stored_pickles import load_pickle
 
 
 class Persistent:

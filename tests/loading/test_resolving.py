@@ -8,8 +8,8 @@ import pytest
 
 import kellet
 from packager import PackageExporter, PackageImporter
-from packager.audit.resolve import MissingNameError
-from packager.loading import stored_objects
+from packager._audit.resolve import MissingNameError
+from packager._loading import stored_objects
 
 SHOP = """
 import math
@@ -104,7 +104,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def watch(frame: Any, event: str, argument: object) -> None:
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith(("packager.loading", "packager.package_importer")):
+        if event == "call" and module.startswith(("packager._loading", "packager.package_importer")):
             entered.append(f"  {module}.{frame.f_code.co_name}")
 
     def watched(name: str) -> Any:
@@ -135,7 +135,7 @@ def test_names_are_resolved_once_and_building_enters_nothing_of_loading(
     assert [step for step in steps if step[0] != " "] == ["audit", "resolve_names", "build"]
     resolving, building = steps.index("resolve_names"), steps.index("build")
     assert steps[1:resolving] == []
-    assert "  packager.loading.opening.import_module" in steps[resolving:building]
+    assert "  packager._loading.opening.import_module" in steps[resolving:building]
     assert steps[building + 1 :] == []
 
 
@@ -165,7 +165,7 @@ def test_one_lambda_alone_is_built_from_a_source_that_was_read_before(
     with PackageImporter(archive_of_functions) as importer:
         made = importer.load_object("model", "last")
         assert made(5) == 18
-    assert "  packager.loading.module_loaders.get_source" in steps[: steps.index("build")]
+    assert "  packager._loading.module_loaders.get_source" in steps[: steps.index("build")]
     assert steps[steps.index("build") + 1 :] == []
 
 

@@ -6,12 +6,13 @@ import copy
 from collections.abc import Callable
 from importlib.resources import as_file
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from packager.loading.directories import Directory, directory_of
-from packager.loading.resources import ArchivedFile, ArchivedFolder, PackageResources
+from packager._loading.files import Directory, directory_of
+from packager._loading.resources import ArchivedFile, ArchivedFolder, PackageResources
 
 TREE = {
     "pkg/__init__.py": "",
@@ -176,3 +177,12 @@ def test_a_package_that_is_not_there_is_named_as_code_knows_it(pack: Callable[..
     module = pack({"away/__init__.py": text}).module("away")
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'away\.gone'$"):
         module.files()
+
+
+def test_a_folder_that_is_listed_is_asked_for_as_one() -> None:
+    told: list[Any] = []
+    code: Any = SimpleNamespace(
+        ask_for_file=lambda path, lists=False: told.append((path, lists)), folder=lambda path: None
+    )
+    assert [*ArchivedFolder(code, unpacker=cast(Any, None), path="net/data").iterdir()] == []
+    assert told == [("net/data", True)]

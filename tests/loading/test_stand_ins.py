@@ -9,21 +9,16 @@ import importlib.metadata
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from packager._loading.open_archives import loaded_archive_of
+from packager._loading.packaged_import import CodeBuiltins, PackagedImport, _package_of
+from packager._loading.stand_ins import BuiltinsProxy, ModuleProxy, ModulesView, StandIns
+from packager._loading.stored_distributions import metadata_names, stored_distributions
 from packager.errors import UndeclaredImportError
-from packager.loading.loaded_archive import loaded_archive_of
-from packager.loading.packaged_import import CodeBuiltins, PackagedImport, _package_of
-from packager.loading.stand_ins import BuiltinsProxy, ModuleProxy, ModulesView, StandIns
-from packager.loading.stored_distributions import (
-    distribution_for,
-    distributions_for,
-    entry_points_for,
-    stored_distributions,
-)
 
 METADATA = "Metadata-Version: 2.1\nName: Net_Kit\nVersion: 1.5\nRequires-Dist: numpy\n"
 TREE = {
@@ -173,7 +168,7 @@ def test_distributions_are_those_of_the_archive_first(archive: Any, stand_ins: S
     assert metadata.metadata("net_kit")["Name"] == "Net_Kit"
     assert metadata.version("pytest") == importlib.metadata.version("pytest")
     with pytest.raises(importlib.metadata.PackageNotFoundError):
-        distribution_for(archive.code, importlib.import_module, "kellet-not-there")
+        metadata.version("kellet-not-there")
     names = [one.metadata.get("Name") for one in metadata.distributions()]
     assert names[0] == "Net_Kit"
     assert (names.count("pytest"), "plain" in names) == (1, False)
@@ -282,8 +277,11 @@ def test_names_of_installed_distributions_are_their_folders_and_no_metadata_is_p
     monkeypatch.setattr("sys.path", [str(site)])
     monkeypatch.setattr(importlib.metadata.Distribution, "metadata", property(lambda self: 1 / 0))
     code = pack({"shop/__init__.py": ""}).archive.code
-    (point,) = entry_points_for(code, importlib.import_module, group="shop.plugins")
+    rules: Any = SimpleNamespace(suffix="", undeclared="error")
+    names = metadata_names(code, rules, importlib.import_module)
+    (point,) = names["entry_points"](group="shop.plugins")
     assert (point.name, point.value) == ("one", "shop:one")
-    absent = frozenset({"my-lib"})
-    found = [one._path.name for one in distributions_for(code, importlib.import_module, absent)]
+    code.absent_distributions = frozenset({"my-lib"})
+    names = metadata_names(code, rules, importlib.import_module)
+    found = [one._path.name for one in names["distributions"]()]
     assert found == ["other-2.0.egg-info"]

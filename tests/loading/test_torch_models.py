@@ -76,7 +76,7 @@ def test_a_golden_call_may_change_its_inputs_in_place(project: Project) -> None:
     file = io.BytesIO()
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", greedy.Greedy())
-        exporter.save_check("model", {"x": np.zeros(3, "f4")})
+        exporter.save_example("model", {"x": np.zeros(3, "f4")})
     with PackageImporter(file) as importer:
         for _ in range(2):
             (outcome,) = importer.check()

@@ -78,7 +78,7 @@ def test_optimisers_take_what_was_saved(name):
 
 def test_without_torch_what_was_saved_by_it_are_arrays(monkeypatch):
     data = packed(net=net())
-    for place in ("packager.tensors.is_installed", "packager.tensors.verbs.is_installed"):
+    for place in ("packager._tensors.is_installed", "packager._tensors.dtypes.is_installed"):
         monkeypatch.setattr(place, lambda name: False)
     with PackageImporter(data) as importer:
         assert type(importer.load_state_dict("model", "net")["0.weight"]) is np.ndarray

@@ -142,7 +142,7 @@ def test_tracemalloc_says_where_it_was_opened(archive: Path) -> None:
 MANY = """
 import multiprocessing, resource, subprocess, sys
 from packager import PackageImporter
-from packager.loading import verify
+from packager._loading import verify
 
 if __name__ == "__main__":
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

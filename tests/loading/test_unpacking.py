@@ -6,15 +6,14 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveIOError
-from packager.loading import unpacking
-from packager.loading.packaged_code import PackagedCode
-from packager.loading.unpacking import Unpacker
+from packager._archive import ArchiveIOError
+from packager._loading import unpacking
+from packager._loading.packaged_code import PackagedCode
+from packager._loading.unpacking import Unpacker
 from tests.loading.conftest import TextArchive
 
 TREE = {
@@ -157,66 +156,12 @@ def test_where_there_is_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPat
     assert unpacking._temporary_folder() == os.path.join(os.sep, "tmp")
 
 
-# --- what waits for a first load ---
-
-
-def places(cache: Path) -> tuple[list[str], int]:
-    """The folders of archives, and how many wait for one."""
-    found = sorted(one.name for one in (cache / "code").iterdir())
-    return [one for one in found if not one.startswith("for-")], sum(one.startswith("for-") for one in found)
-
-
 def test_archives_with_the_same_code_have_folders_of_their_own(cache: Path) -> None:
     one, other = Unpacker(code_of(), "abc"), Unpacker(code_of(), "def")
     (one.unpack("pkg") / "data/a.txt").write_text("by its code")
     assert (other.unpack("pkg") / "data/a.txt").read_text() == "a"
     assert (Unpacker(code_of(), "abc").unpack("pkg") / "data/a.txt").read_text() == "by its code"
-    assert places(cache) == (["abc", "def"], 0)
-
-
-def test_what_waits_becomes_the_folder_of_the_first_archive_with_that_content(cache: Path) -> None:
-    Unpacker(code_of(), "abc").unpack_for_others(["pkg", "top"])
-    Unpacker(code_of({**TREE, ".data/hidden": "another"}), "def").unpack_for_others(["pkg"])
-    assert places(cache) == ([], 1)
-    code = code_of()
-    unpacker = Unpacker(code, "def")
-    read, code.read_file = code.read_file, None  # type: ignore[assignment,method-assign]  # nothing is read any more
-    unpacker.unpack("pkg"), unpacker.unpack("top")
-    assert places(cache) == (["def"], 0)
-    assert (unpacker.root / "top.py").read_text() == "x = 1\n"
-    code.read_file = read  # type: ignore[method-assign]  # as it was
-    assert (Unpacker(code, "abc").unpack("pkg") / "data/a.txt").read_text() == "a"
-    assert places(cache) == (["abc", "def"], 0)
-
-
-def test_what_waits_has_packages_that_it_lacks_unpacked_later(cache: Path) -> None:
-    Unpacker(code_of(), "abc").unpack_for_others(["top"])
-    unpacker = Unpacker(code_of(), "abc")
-    assert (unpacker.unpack("pkg") / "data/a.txt").read_text() == "a"
-    assert sorted(os.listdir(unpacker.root)) == sorted({"pkg", "top.py", *os.listdir(unpacker.root)})
-    assert places(cache) == (["abc"], 0)
-
-
-def test_nothing_waits_for_an_archive_that_has_its_folder_or_other_content(cache: Path) -> None:
-    Unpacker(code_of(), "abc").unpack("pkg")
-    Unpacker(code_of(), "abc").unpack_for_others(["pkg"])
-    assert places(cache) == (["abc"], 0)
-    Unpacker(code_of({**TREE, "pkg/data/a.txt": "b"}), "def").unpack_for_others(["pkg"])
-    assert (Unpacker(code_of(), "123").unpack("pkg") / "data/a.txt").read_text() == "a"
-    assert places(cache) == (["123", "abc"], 1)
-
-
-def test_tensors_wait_for_their_archive_alone_as_not_every_load_checks_them_by_sha256(cache: Path) -> None:
-    for kind, digest in (("tensors", "5e1f"), ("resource", None)):
-        for identity in ("abc", "def"):
-            archive: Any = TextArchive(TREE, (), ())
-            *others, last = archive.manifest.entries
-            odd = SimpleNamespace(name="pkg/w.bin", kind=kind, sha256=digest)
-            archive.manifest.entries = (*others, last, odd)
-            archive.files["pkg/w.bin"] = b"w"
-            archive.entry, archive.view = (lambda name: SimpleNamespace(kind="resource")), None
-            Unpacker(PackagedCode(archive), f"{identity}{kind}").unpack_for_others(["pkg"])
-    assert places(cache) == ([], 4)
+    assert sorted(os.listdir(cache / "code")) == ["abc", "def"]
 
 
 def test_what_was_cleared_meanwhile_is_unpacked_again(cache: Path) -> None:

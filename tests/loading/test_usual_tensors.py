@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from packager import IntegrityError, PackageExporter, PackageImporter
-from packager.archive import ArchiveChangedError, ArchiveClosedError, ArchiveReader, EntryRecord
+from packager._archive import ArchiveChangedError, ArchiveClosedError, ArchiveReader, EntryRecord
 
 CHUNK = 1 << 20
 BASE = np.arange(60, dtype=np.int16).reshape(6, 10)

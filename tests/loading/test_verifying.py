@@ -12,9 +12,10 @@ import msgpack
 import pytest
 
 from packager import PackageExporter, verify
-from packager.archive import (
+from packager._archive import (
     ArchiveWriter,
     CheckRecord,
+    EntryPoint,
     Manifest,
     ModuleRecord,
     ObjectRecord,
@@ -23,14 +24,14 @@ from packager.archive import (
     TypeUse,
     add_tensors,
 )
-from packager.cli import main
+from packager._cli import main
+from packager._loading import deep_checks
+from packager._objects.records import Kind as K
 from packager.errors import ArchiveError, IntegrityError, PackagingWarning
-from packager.loading import deep_checks
-from packager.objects.records import Kind as K
 
 
 def archive(entries: Mapping[str, tuple[str, bytes]], **facts: tuple) -> bytes:
-    """An archive of entries of these kinds, with what the manifest says of them."""
+    """An archive of entries of these kinds, with what the manifest lists of them."""
     file = io.BytesIO()
     with ArchiveWriter(file) as writer:
         for name, (kind, content) in entries.items():
@@ -96,7 +97,7 @@ def test_nothing_of_a_source_runs(tmp_path):
         ("return 1\n", "line 1: this Python cannot parse it: 'return' outside function"),
         (b"x = 1\0", "cannot parse it: source code .*null bytes"),
         (b"# coding: latin-9000\n", "unknown encoding: latin-9000"),
-        (b"'\xff'\n", r"cannot parse it: \(unicode error\)"),
+        (b"'\xff'\n", r"cannot parse it: (\(unicode error\)|Non-UTF-8 code)"),
         ("(" * 5000, "cannot parse it: too many nested parentheses"),
     ],
     ids=["syntax", "scope", "null", "coding", "utf-8", "parentheses"],
@@ -208,25 +209,25 @@ def test_a_factory_from_elsewhere_is_a_problem():
 
 CREATES = TypeUse("shop:Cart", "create")
 OTHERS = {
-    "none": ((), "its records name shop:Cart, which the manifest does not say;"),
+    "none": ((), "its records name shop:Cart, which the manifest does not list;"),
     "one more": (
         (CREATES, TypeUse("os:getcwd", "call")),
-        "the manifest says os:getcwd, which its records do not name;",
+        "the manifest lists os:getcwd, which its records do not name;",
     ),
     "one more of a name": (
         (CREATES, TypeUse("shop:Cart", "call")),
-        "the manifest says shop:Cart, which its records do not name;",
+        "the manifest lists shop:Cart, which its records do not name;",
     ),
     "another role": (
         (TypeUse("shop:Cart", "value"),),
         (
-            "its records name shop:Cart (create), which the manifest does not say; the manifest says "
+            "its records name shop:Cart (create), which the manifest does not list; the manifest lists "
             "shop:Cart (value), which its records do not name;"
         ),
     ),
     "many others": (
         tuple(TypeUse(f"a:n{n}", "call") for n in range(7)),
-        "which the manifest does not say; the manifest says a:n0, a:n1, a:n2, a:n3, a:n4 and 2 more, which",
+        "which the manifest does not list; the manifest lists a:n0, a:n1, a:n2, a:n3, a:n4 and 2 more, which",
     ),
 }
 
@@ -249,14 +250,14 @@ def test_the_manifest_names_exactly_what_the_records_name(case, tmp_path, capsys
 
 def test_a_factory_is_among_the_names_that_the_manifest_says():
     (found,) = problems(stored([K.PACKED_DICT], factory="os:getcwd"), trust=["os:getcwd"])
-    assert "its records name os:getcwd, which the manifest does not say" in found
+    assert "its records name os:getcwd, which the manifest does not list" in found
     said = (TypeUse("os:getcwd", "call"),)
     assert problems(stored([K.PACKED_DICT], factory="os:getcwd", types=said), trust=["os:getcwd"]) == []
-    assert "the manifest says os:getcwd, which its" in problems(stored([K.PACKED_DICT], types=said))[0]
+    assert "the manifest lists os:getcwd, which its" in problems(stored([K.PACKED_DICT], types=said))[0]
 
 
 def test_extras_of_state_dicts_are_audited():
-    from packager.archive import TensorSpec, add_tensors
+    from packager._archive import TensorSpec, add_tensors
 
     file = io.BytesIO()
     with ArchiveWriter(file) as writer:
@@ -304,7 +305,10 @@ def with_members(*names: str, **facts: tuple) -> bytes:
 
 
 STATE = StateDictRecord("m", "state", "m/state")
-CHECK = CheckRecord("one", "model", "in", "out")
+CALLED = {
+    "entry_points": (EntryPoint("model", "m", "model"),),
+    "checks": (CheckRecord("one", "model", "in", "out"),),
+}
 
 
 @pytest.mark.parametrize(
@@ -316,9 +320,9 @@ CHECK = CheckRecord("one", "model", "in", "out")
             {"state_dicts": (STATE,)},
             ["m/old"],
         ),  # its storages are referred to, it is not
-        (("in", "out", "spare"), {"checks": (CHECK,)}, ["spare"]),
+        (("in", "out", "spare"), CALLED, ["spare"]),
         (("a", "b"), {}, ["a", "b"]),
-        (("in", "m/state", "out"), {"checks": (CHECK,), "state_dicts": (STATE,)}, []),
+        (("in", "m/state", "out"), {**CALLED, "state_dicts": (STATE,)}, []),
     ],
 )
 def test_tensors_that_nothing_refers_to_are_named_in_depth(members, facts, strays):
@@ -329,7 +333,7 @@ def test_tensors_that_nothing_refers_to_are_named_in_depth(members, facts, stray
     for problem in found:
         assert problem.message.startswith(f"entry {problem.entry!r} of kind tensors, ")
         assert problem.message.endswith(
-            "no object, state dict or golden call names it, so nothing loads it; expected one, as a "
+            "no object, state dict or example names it, so nothing loads it; expected one, as a "
             "PackageExporter writes"
         )
 
@@ -337,9 +341,7 @@ def test_tensors_that_nothing_refers_to_are_named_in_depth(members, facts, stray
 @pytest.mark.parametrize("kind", ["object", "extras", "check"])
 def test_records_that_nothing_refers_to_are_named_in_depth(kind):
     content = msgpack.packb([[["records", 1]], [[K.LIST]], -1])
-    message = (
-        f"entry 'm/stray' of kind {kind}, {len(content)} B: no object, state dict or golden call names it"
-    )
+    message = f"entry 'm/stray' of kind {kind}, {len(content)} B: no object, state dict or example names it"
     assert any(one.startswith(message) for one in problems(archive({"m/stray": (kind, content)})))
 
 
@@ -357,7 +359,7 @@ def test_nothing_that_an_exporter_writes_is_a_stray(tmp_path):
     )
     exporter.save_state_dict("model", "state", {**layer.state_dict(), "step": 3})
     exporter.save_pickle("model", "real.pkl", [1, 2])
-    exporter.save_check("model", {"arg0": np.ones((1, 64), "float32")})
+    exporter.save_example("model", {"arg0": np.ones((1, 64), "float32")})
     with pytest.warns(PackagingWarning, match=name):
         exporter.close()
     assert problems(file, trust=(name,)) == []

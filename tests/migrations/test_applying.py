@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from packager._migrations import WRAPPERS, Migration, applying, cannot_go_back, chains, plan_migration
+from packager._migrations.applying import apply_steps
+from packager._migrations.declaring import Gates
+from packager._migrations.dividing import Merge, Split
+from packager._migrations.migrated_values import MigratedDict, stored_values
+from packager._migrations.renaming import Default, Drop, Rename, RenamePattern
+from packager._migrations.templates import Template, TemplateError
+from packager._migrations.transforms import Header, Permute, Roll, Slice, Transpose
 from packager.errors import MigrationError
-from packager.migrations import WRAPPERS, Migration, cannot_go_back, chains, plan_migration
-from packager.migrations.applying import apply_steps
-from packager.migrations.declaring import Gates
-from packager.migrations.dividing import Merge, Split
-from packager.migrations.migrated_values import MigratedDict, stored_values
-from packager.migrations.renaming import Default, Drop, Rename, RenamePattern
-from packager.migrations.templates import Template, TemplateError
-from packager.migrations.transforms import Header, Permute, Roll, Slice, Transpose
 
 
 def template(text: str, *kinds: str) -> Template:
@@ -205,7 +205,7 @@ def test_what_is_no_array_can_be_renamed_but_not_changed():
 
 
 def test_a_rename_that_never_ends_is_refused():
-    with pytest.raises(MigrationError, match="does not come to an end"):
+    with pytest.raises(MigrationError, match="renaming never ends"):
         migrate(numbered("a"), rename("{x:any}", "{x}a", repeat=True))
 
 
@@ -281,3 +281,11 @@ def test_a_merge_that_lacks_a_key_of_which_a_hole_could_be_anything_shows_its_te
     step = Merge((template("{p}.{n:int}.w"), template("{q}.{n:int}.v")), template("{n:int}.both"))
     with pytest.raises(MigrationError, match=r"the merge lacks '\{q\}\.\{n:int\}\.v'"):
         plan_migration(Migration("one", [step]), {"a.0.w": np.ones(2)})
+
+
+def test_the_bound_that_is_passed_is_named_and_not_one_that_is_met(monkeypatch):
+    monkeypatch.setattr(applying, "MAX_TENSORS", 2)
+    monkeypatch.setattr(applying, "most_key_text", lambda text: 20)
+    message = r"'a' to 'x{30}': that makes 31 characters of keys; at most 20 are made of this state dict"
+    with pytest.raises(MigrationError, match=message):
+        migrate({"a": np.zeros(1), "b": np.zeros(1)}, rename("a", "x" * 30))

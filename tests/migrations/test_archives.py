@@ -17,12 +17,12 @@ from packager import (
     PackageImporter,
     UntrustedTypeError,
 )
-from packager.archive import ArchiveReader, verify
-from packager.archive.entry_names import MIGRATIONS
-from packager.cli import main
-from packager.migrations import Migration, NamedFunction, attach, attached, migrate, migrations_ran, rename
-from packager.migrations.archiving import pack_migrations, patterns_of, unpack_migrations
-from packager.migrations.renaming import RenamePattern
+from packager._archive import ArchiveReader, verify
+from packager._archive.entry_names import MIGRATIONS
+from packager._cli import main
+from packager._migrations import Migration, NamedFunction, attach, attached, migrate, migrations_ran, rename
+from packager._migrations.archiving import pack_migrations, patterns_of, unpack_migrations
+from packager._migrations.renaming import RenamePattern
 from tests import processes
 
 NET = """
@@ -100,7 +100,7 @@ sys.path[:] = eval(sys.argv[1])
 Net = pickle.loads(bytes.fromhex(sys.argv[2]))
 import kellet
 from kellet import nn
-from packager.migrations import attached, migrations_ran
+from packager._migrations import attached, migrations_ran
 print([one.name for one in attached(Net)])
 module = Net()
 state = nn.StateDict({"proj.weight": kellet.full((1, 2), 5.0), "old": kellet.full((1,), 4.0)})
@@ -134,7 +134,7 @@ def test_a_worker_process_that_finds_the_archive_again_has_its_migrations(net, t
 
 
 def test_what_packaged_code_attaches_itself_is_not_attached_twice(project, tmp_path):
-    code = "from packager.migrations import Migration, rename, with_migrations\n" + NET.replace(
+    code = "from packager._migrations import Migration, rename, with_migrations\n" + NET.replace(
         "class Net", "@with_migrations(Migration('own', [rename('a.{x}', 'fc.{x}')], to=2))\nclass Net"
     )
     project({"shop2/__init__.py": "", "shop2/net.py": code})
@@ -201,7 +201,7 @@ def outside(project, version, attribute, more=""):
     project(
         {
             "years/__init__.py": (
-                "from kellet import nn\nfrom packager.migrations import Migration, attach, rename\n"
+                "from kellet import nn\nfrom packager._migrations import Migration, attach, rename\n"
                 "class Net(nn.Module):\n"
                 f"    _version = {version}\n"
                 "    def __init__(self):\n"
@@ -244,7 +244,7 @@ def test_an_object_of_a_class_outside_takes_the_new_migrations_only_by_its_facto
             assert [ran.names for ran in migrations_ran(module)] == [("to 2",)]
         else:
             with pytest.raises(
-                PackageError, match=r"Net: version 1 in the archive, 2 here\. Make the module by"
+                PackageError, match=r"Net: version 1 in the archive, 2 here\. Make the module with the code"
             ):
                 importer.load_object("model", "model")
 
@@ -303,7 +303,7 @@ def test_names_that_turn_data_into_code_are_refused_whatever_is_trusted(net, tmp
 
 
 def test_regular_expressions_out_of_an_archive_run_only_when_trusted(net, tmp_path):
-    from packager.migrations import rename_pattern
+    from packager._migrations import rename_pattern
 
     pattern = Migration("pattern", [rename_pattern("^old_", "fc.")], to=3)
     state = {"old_weight": kellet.full((1, 2), 3), "old_bias": kellet.full((1,), 3)}
@@ -320,7 +320,7 @@ def test_regular_expressions_out_of_an_archive_run_only_when_trusted(net, tmp_pa
 
 
 def stored_pattern(pattern):
-    from packager.archive import pack
+    from packager._archive import pack
 
     return pack([{"name": "m", "class": "a:A", "step": [{"pattern": pattern, "to": "x"}]}])
 
@@ -352,7 +352,7 @@ def test_reading_stored_migrations_imports_nothing_and_refuses_other_spellings()
     known = {"a:A": (Migration("m", [rename("x", "y", NamedFunction("not_there:f"))], to=1, target="a:A"),)}
     data = pack_migrations(known)
     assert pack_migrations(unpack_migrations(data)) == data
-    from packager.archive import pack
+    from packager._archive import pack
 
     for data in (b"\x01", pack([]), pack([1])):
         with pytest.raises(ArchiveError, match="expected a list of tables"):

@@ -9,8 +9,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.errors import CodeExitError, MigrationError
-from packager.migrations import (
+from packager._migrations import (
     Cast,
     Migration,
     NamedFunction,
@@ -22,19 +21,20 @@ from packager.migrations import (
     cannot_go_back,
     default,
     drop,
+    format_migration,
     load_checkpoint,
     merge,
     migrate,
-    migration_from_text,
-    migration_text,
     pack_migrations,
+    parse_migration,
     plan_migration,
     rename,
     rename_pattern,
     split,
     unpack_migrations,
 )
-from packager.weights import open_checkpoint, write_checkpoint
+from packager._weights import open_checkpoint, write_checkpoint
+from packager.errors import CodeExitError, MigrationError
 
 
 def keys(step: Step, state: dict[str, Any], **more: Any) -> list[str]:
@@ -375,7 +375,7 @@ ASKING = [
 @pytest.mark.parametrize("step", ASKING, ids=lambda step: step.what)
 def test_what_asks_is_written_and_stored_and_read_as_it_was(step: Step) -> None:
     migration = Migration("m", [step], target="net:Net")
-    (read,) = migration_from_text(migration_text(migration)).steps
+    (read,) = parse_migration(format_migration(migration)).steps
     (stored,) = unpack_migrations(pack_migrations({"net:Net": [migration]}))["net:Net"][0].steps
     for other in (read, stored):
         assert (other.gates, other.what, other.templates, other.transforms) == (
@@ -411,4 +411,4 @@ def test_what_asks_is_written_and_stored_and_read_as_it_was(step: Step) -> None:
 )
 def test_mistakes_in_what_asks_are_told_with_their_line(step: str, message: str) -> None:
     with pytest.raises(MigrationError, match=f"m.toml:2: .*{message}".replace("{", r"\{")):
-        migration_from_text(f"\n[[step]]\n{step}\n", "m.toml")
+        parse_migration(f"\n[[step]]\n{step}\n", "m.toml")

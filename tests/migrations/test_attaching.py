@@ -7,11 +7,11 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.errors import MigrationError
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     MigrationRun,
     attach,
+    attach_stored,
     attached,
     default,
     drop,
@@ -20,6 +20,7 @@ from packager.migrations import (
     split,
     with_migrations,
 )
+from packager.errors import MigrationError
 
 
 def block_class():
@@ -195,6 +196,8 @@ def test_what_cannot_be_attached_is_told_together():
     assert [one.name for one in attached(Net)] == ["known"]
     with pytest.raises(TypeError, match="a class of modules of kellet or PyTorch, got <class 'dict'>"):
         attach(dict, Migration("m", [], to=1))
+    with pytest.raises(MigrationError, match=r"'later' reaches version 3, but .*_version is 2; raise it"):
+        attach_stored(Net, [Migration("later", [drop("a")], to=3)], allow=lambda migration: migration)
 
 
 def test_versions_that_contradict_each_other_are_refused_when_attached():
@@ -235,7 +238,7 @@ def test_a_batch_norm_of_version_1_gets_its_counter_and_what_is_attached_to_a_su
 
 
 def test_a_batch_norm_of_version_1_as_a_migration_of_the_whole():
-    from packager.migrations import migrate
+    from packager._migrations import migrate
 
     net = nn.Sequential(nn.BatchNorm1d(2), nn.BatchNorm1d(2, track_running_stats=False))
     old, _ = batch_norm_state(net, 1)

@@ -9,8 +9,8 @@ import copy
 import torch
 from torch import nn
 
+from packager._migrations import Migration, attach, migrations_ran, rename, split
 from packager.errors import MigrationError
-from packager.migrations import Migration, attach, migrations_ran, rename, split
 
 
 def fused_class():

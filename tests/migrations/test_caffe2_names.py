@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     Roll,
     Slice,
+    format_migration,
     migrate,
-    migration_from_text,
-    migration_text,
+    parse_migration,
     plan_migration,
     rename,
     rename_pattern,
@@ -128,7 +128,7 @@ def old_state():
 
 
 @pytest.mark.parametrize(
-    "migration", [CAFFE2, migration_from_text(migration_text(CAFFE2))], ids=["made", "read"]
+    "migration", [CAFFE2, parse_migration(format_migration(CAFFE2))], ids=["made", "read"]
 )
 def test_all_renames_one_after_the_other_with_rows_cut_and_rolled(migration):
     old = old_state()

@@ -9,8 +9,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.errors import MigrationError
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     NamedFunction,
     Permute,
@@ -19,18 +18,19 @@ from packager.migrations import (
     cannot_go_back,
     default,
     drop,
+    format_migration,
     load_checkpoint,
     migrate,
-    migration_from_text,
-    migration_text,
     pack_migrations,
+    parse_migration,
     plan_migration,
     rename,
     split,
     swap,
     unpack_migrations,
 )
-from packager.weights import CheckpointMetadata, write_checkpoint
+from packager._weights import CheckpointMetadata, write_checkpoint
+from packager.errors import MigrationError
 
 
 def numbered(*keys: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_10_positions_are_resampled_by_a_named_function_to_whatever_the_model_ha
     write_checkpoint(tmp_path / "old.safetensors", old)
     module = Patches(side)
     assert plan_migration(patches, old, module=module).against(module).ok
-    load_checkpoint(module, tmp_path / "old.safetensors", migration_from_text(migration_text(patches)))
+    load_checkpoint(module, tmp_path / "old.safetensors", parse_migration(format_migration(patches)))
     assert module.pos_embed.tolist() == bicubic_rows(positions, (1, 1 + side * side, 2)).tolist()
     assert module.proj.tolist() == old["patch.weight"].reshape(2, 1, 2, 2).tolist()
 
@@ -115,7 +115,7 @@ def test_15_rotary_rows_are_permuted_by_the_heads_of_the_configuration(heads: in
         ],
     )
     old = {"attn.wq": np.arange(24.0).reshape(8, 3), "attn.wk": np.arange(12.0 * groups).reshape(-1, 3)}
-    new = migrate(migration_from_text(migration_text(rotary)), old, module=net)
+    new = migrate(parse_migration(format_migration(rotary)), old, module=net)
     for key, source, count in (("attn.q.weight", "attn.wq", heads), ("attn.k.weight", "attn.wk", groups)):
         rows = old[source]
         assert new[key].tolist() == rows.reshape(count, -1, 2, 3).swapaxes(1, 2).reshape(rows.shape).tolist()
@@ -142,7 +142,7 @@ def test_17_a_decoder_is_judged_by_the_version_that_its_buffer_holds() -> None:
     parts = ("embed_positions.weights", "layers.0.w", "kind")
     state = {f"d{v}.{part}": np.array([9.0]) for v in (1, 2, 3) for part in parts}
     state |= {f"d{v}.version": np.array([v], np.float32) for v in (1, 2, 3)}
-    for migration in (decoder, migration_from_text(migration_text(decoder))):
+    for migration in (decoder, parse_migration(format_migration(decoder))):
         assert sorted(migrate(migration, state)) == [
             "d1.embed_positions._float_tensor", "d1.kind", "d1.layers.0.old.w",
             "d2.kinds", "d2.layers.0.old.w",
@@ -197,13 +197,13 @@ def test_20_a_migration_that_drops_has_no_way_back_and_says_what_is_lost() -> No
         gguf.inverse()
     state = numbered("blk.3.attn_q.weight", "rope")
     assert cannot_go_back(gguf, state) == ("migration 'gguf': unknown = 'drop': 'rope' is left out",)
-    for other in (migration_from_text(migration_text(gguf)),
+    for other in (parse_migration(format_migration(gguf)),
                   unpack_migrations(pack_migrations({"a:A": [gguf]}))["a:A"][0]):  # fmt: skip
         assert other.unknown == "drop"
     with pytest.raises(
         MigrationError, match=r"m\.toml:1: unknown = 'lose': choose one of 'keep', 'drop', 'error'$"
     ):
-        migration_from_text('unknown = "lose"', "m.toml")
+        parse_migration('unknown = "lose"', "m.toml")
 
 
 # --- two keys that change places ---
@@ -219,7 +219,7 @@ def test_20_a_migration_that_drops_has_no_way_back_and_says_what_is_lost() -> No
 )
 def test_two_keys_change_places_in_one_step_and_back(state: dict[str, Any], expected: dict[str, Any]) -> None:
     migration = Migration("swiglu", [swap("{p}.gate.{k:any}", "{p}.up.{k}")])
-    for one in (migration, migration_from_text(migration_text(migration)),
+    for one in (migration, parse_migration(format_migration(migration)),
                 unpack_migrations(pack_migrations({"a:A": [migration]}))["a:A"][0]):  # fmt: skip
         migrated = migrate(one, state)
         assert values(migrated) == expected
@@ -228,7 +228,7 @@ def test_two_keys_change_places_in_one_step_and_back(state: dict[str, Any], expe
 
 
 def test_layers_change_places_by_their_numbers_and_versions_follow() -> None:
-    from packager.migrations import migrated_metadata
+    from packager._migrations import migrated_metadata
 
     migration = Migration("order", [swap("l.{n:int}.{k:any}", "r.{n+1}.{k}")])
     assert values(migrate(migration, numbered("l.0.w", "r.1.w", "r.5.w"))) == {
@@ -241,7 +241,7 @@ def test_a_swap_of_templates_that_fit_one_key_is_an_error_at_its_step() -> None:
     with pytest.raises(MigrationError, match=r"m\.toml:1: swap \{a:any\} <-> x\.\{a\}: 'x\.y' fits both"):
         migrate(Migration("m", [swap("{a:any}", "x.{a}", line="m.toml:1")]), numbered("y", "x.y"))
     with pytest.raises(MigrationError, match=r"hole 'a' of .* has no value"):
-        migration_from_text('[[step]]\nswap = "{a}.x"\nwith = "{b}.y"\n')
+        parse_migration('[[step]]\nswap = "{a}.x"\nwith = "{b}.y"\n')
 
 
 def test_a_literal_swap_that_finds_neither_key_is_an_error() -> None:
@@ -253,8 +253,8 @@ def test_a_literal_swap_that_finds_neither_key_is_an_error() -> None:
 
 
 def test_a_checkpoint_that_is_open_is_loaded(tmp_path: Any) -> None:
+    from packager._weights import open_checkpoint
     from packager.errors import ArgumentError
-    from packager.weights import open_checkpoint
 
     write_checkpoint(
         tmp_path / "old.kellet", {"old.weight": np.ones((1, 2), "f4"), "old.bias": np.zeros(1, "f4")}
@@ -265,7 +265,7 @@ def test_a_checkpoint_that_is_open_is_loaded(tmp_path: Any) -> None:
     assert net.weight.tolist() == [[1, 1]]
     for option in ({"unwrap": "model"}, {"skip_unknown": True}):
         with pytest.raises(
-            ArgumentError, match=r"the checkpoint is open already; give unwrap= and skip_unknown= to"
+            ArgumentError, match=r"path is an open checkpoint: give unwrap= and skip_unknown= to"
         ):
             load_checkpoint(net, checkpoint, **option)
 
@@ -321,7 +321,7 @@ def test_a_template_that_wants_a_module_before_says_which_key_is_at_the_root() -
 
 
 def test_what_attach_returns_takes_the_migrations_off_where_its_block_ends() -> None:
-    from packager.migrations import attached
+    from packager._migrations import attached
 
     class Head(nn.Module):
         _version = 3

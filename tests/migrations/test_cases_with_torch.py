@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from packager.drafting import suggest_migration
-from packager.errors import MigrationError
-from packager.migrations import (
+from packager._drafting import suggest_migration
+from packager._migrations import (
     Migration,
     Permute,
     Reshape,
@@ -24,7 +23,8 @@ from packager.migrations import (
     plan_migration,
     rename,
 )
-from packager.weights import open_checkpoint, write_checkpoint
+from packager._weights import open_checkpoint, write_checkpoint
+from packager.errors import MigrationError
 
 OLD = {
     "stem.conv.kernel": np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kellet
+from packager._migrations import Migration, default, migrate, parse_migration, plan_migration
 from packager.errors import MigrationError
-from packager.migrations import Migration, default, migrate, migration_from_text, plan_migration
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_constant_that_the_dtype_does_not_have_points_at_its_line(
     text = f'[[step]]\n\ndefault = "x"\nfill = {str(fill).lower()}\nshape = []\ndtype = "{dtype}"\n'
     if abs(fill) < 1e300 or fill != fill:
         with pytest.raises(MigrationError, match=rf"m\.toml:1: default x: fill = .*: {message}"):
-            migration_from_text(text, "m.toml")
+            parse_migration(text, "m.toml")
     step = default("{p}.x", fill, like="{p}.w", line="m.toml:4")
     like = {"a.w": kellet.zeros(2, dtype=getattr(kellet, dtype))} if dtype == "bfloat16" else None
     like = like or {"a.w": np.zeros(2, dtype)}

@@ -8,22 +8,22 @@ import pytest
 
 import kellet
 from packager import MigrationError, PackageExporter, PackageImporter, is_mangled, sys_importer
-from packager.loading.packaged_code import DisallowedModuleError
-from packager.migrations import (
+from packager._loading.packaged_code import DisallowedModuleError
+from packager._migrations import (
     Migration,
     NamedFunction,
     attach,
+    format_migration,
     functions_of,
     migrate,
-    migration_text,
     rename,
 )
-from packager.migrations.transforms import find_function
+from packager._migrations.transforms import find_function
 from tests import processes
 
 NET = """
 from kellet import nn
-from packager.migrations import Migration, NamedFunction, migrate, read_migration, rename, with_migrations
+from packager._migrations import Migration, NamedFunction, migrate, read_migration, rename, with_migrations
 import shop, shop.legacy
 
 def calling(name=NAME):
@@ -213,8 +213,8 @@ def test_names_that_code_has_inside_of_an_archive_are_never_stored(shop, tmp_pat
         assert is_mangled(own)
         target = f"{module.Net.__module__}:Net"
         migration = Migration("own", [rename("old", "fc.bias", NamedFunction(own))], to=2, target=target)
-        assert 'function = "shop.legacy:times"' in migration_text(migration)
-        assert 'class = "shop.net:Net"' in migration_text(migration)
+        assert 'function = "shop.legacy:times"' in format_migration(migration)
+        assert 'class = "shop.net:Net"' in format_migration(migration)
         assert [str(use) for use in functions_of(migration)] == ["shop.legacy:times"]
         attach(module.Net, migration)
         net = module.Net()

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import kellet
+from packager._migrations import WRAPPERS, Migration, attach, drop, load_checkpoint, migrate, rename
 from packager.errors import LegacyFormatError, MigrationError
-from packager.migrations import WRAPPERS, Migration, attach, drop, load_checkpoint, migrate, rename
 
 
 class Net(nn.Module):
@@ -138,7 +138,7 @@ def test_every_dtype_arrives_bit_for_bit_in_both_libraries(tmp_path, dtype):
 
 def test_what_is_wrong_is_told_by_its_kind(tmp_path):
     torch.save({"a": {"w": torch.zeros(1)}, "b": {"w": torch.zeros(1)}}, tmp_path / "two.pt")
-    with pytest.raises(LegacyFormatError, match="found 2 state dicts; say which one"):
+    with pytest.raises(LegacyFormatError, match=r"found 2 state dicts\. Name one"):
         load_checkpoint(nn.Linear(1, 1), tmp_path / "two.pt", WRAPPERS)
     with pytest.raises(LegacyFormatError, match="nothing lies under 'c'"):
         load_checkpoint(nn.Linear(1, 1), tmp_path / "two.pt", unwrap="c")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     NamedFunction,
     Permute,
@@ -23,7 +23,7 @@ from packager.migrations import (
     rename,
     split,
 )
-from packager.weights import open_checkpoint, write_checkpoint
+from packager._weights import open_checkpoint, write_checkpoint
 
 VIEWS = {
     "rename": rename("w", "v"),
@@ -70,7 +70,7 @@ class Counted(dict):
         self.read = []
 
     def header(self, key):
-        from packager.migrations.transforms import header_of
+        from packager._migrations.transforms import header_of
 
         return header_of(dict.__getitem__(self, key))
 
@@ -119,7 +119,7 @@ def test_a_state_dict_of_an_archive_is_migrated_without_reading_a_tensor(tmp_pat
 
 
 def test_a_checkpoint_on_disk_is_planned_from_its_header_alone(tmp_path, monkeypatch):
-    from packager.weights.legacy_tensors import LegacyFile
+    from packager._weights.legacy_tensors import LegacyFile
 
     path = tmp_path / "old.safetensors"
     write_checkpoint(path, {f"l.{n}.w": np.full((64, 64), n, np.float32) for n in range(50)})

@@ -4,25 +4,25 @@ import numpy as np
 import pytest
 
 from packager import MigrationError
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     MigrationFileError,
     Template,
     default,
     drop,
+    format_migration,
     merge,
     migrate,
-    migration_text,
     rename,
     rename_pattern,
     split,
 )
-from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.migrations.declaring import Gates
-from packager.migrations.dividing import Merge
-from packager.migrations.migration_tables import migration_from_text
-from packager.migrations.renaming import Rename
-from packager.migrations.templates import TemplateError
+from packager._migrations.archiving import pack_migrations, unpack_migrations
+from packager._migrations.declaring import Gates
+from packager._migrations.dividing import Merge
+from packager._migrations.migration_tables import parse_migration
+from packager._migrations.renaming import Rename
+from packager._migrations.templates import TemplateError
 
 RECKONED = [
     (rename("a.{n}", "b.{n+1}"), "b.{n+1}", "a.{n}"),
@@ -55,10 +55,10 @@ def test_arithmetic_on_a_hole_of_text_is_refused_where_it_is_declared(step, reck
 
 @pytest.mark.parametrize(("step", "reckoned", "text"), RECKONED, ids=lambda value: str(value)[:40])
 def test_a_file_says_the_line_and_all_of_them_together(step, reckoned, text):
-    written = migration_text(Migration("m", [drop("x"), step], stored=True))
+    written = format_migration(Migration("m", [drop("x"), step], stored=True))
     place = 1 + written[: written.rindex("[[step]]")].count("\n")
     with pytest.raises(MigrationFileError) as caught:
-        migration_from_text(f'{written}\n[[step]]\nrename = "k.{{z}}"\nto = "{{z+1}}"\n', "old.toml")
+        parse_migration(f'{written}\n[[step]]\nrename = "k.{{z}}"\nto = "{{z+1}}"\n', "old.toml")
     first, second = str(caught.value).splitlines()
     assert first.startswith(f"old.toml:{place}: ")
     assert f"the hole 'n' is a number in {reckoned!r} and text in {text!r}" in first

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from packager.errors import MigrationError
-from packager.migrations import (
+from packager._migrations import (
     Cast,
     Migration,
     Permute,
@@ -18,17 +17,18 @@ from packager.migrations import (
     cannot_go_back,
     default,
     drop,
+    format_migration,
     merge,
     migrate,
-    migration_text,
     plan_migration,
     rename,
     split,
     swap,
 )
-from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.migrations.migration_tables import migration_from_text
-from packager.migrations.transforms import header_of
+from packager._migrations.archiving import pack_migrations, unpack_migrations
+from packager._migrations.migration_tables import parse_migration
+from packager._migrations.transforms import header_of
+from packager.errors import MigrationError
 
 KEYS = [f"{module}.{n}.{leaf}" for module in ("enc", "dec") for n in range(3) for leaf in ("w", "b")]
 TRANSFORMS = [
@@ -183,7 +183,7 @@ def test_the_order_of_keys_never_matters(keys, order, steps):
 def test_a_migration_that_was_written_down_does_the_same(keys, steps):
     state = state_of(keys)
     migration, migrated = carried_out(steps, state)
-    read = migration_from_text(migration_text(migration))
+    read = parse_migration(format_migration(migration))
     (stored,) = unpack_migrations(pack_migrations({"a:A": [migration]}))["a:A"]
     for other in (read, stored):
         assert bits(migrate(other, state, module=CONFIG)) == bits(migrated)

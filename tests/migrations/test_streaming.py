@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.migrations import (
+from packager._migrations import (
     Cast,
     Migration,
     NamedFunction,
@@ -24,8 +24,8 @@ from packager.migrations import (
     rename,
     split,
 )
-from packager.migrations.transforms import Header
-from packager.weights import LegacyTensor, as_lazy, open_checkpoint, write_checkpoint
+from packager._migrations.transforms import Header
+from packager._weights import LegacyTensor, as_lazy, open_checkpoint, write_checkpoint
 
 
 def transforms_of(shape: tuple[int, ...]) -> st.SearchStrategy:
@@ -111,7 +111,7 @@ def test_a_migrated_checkpoint_is_written_and_read_again(tmp_path, ending):
         assert again.metadata.migrations == ("m",)
     else:
         assert [(part.path, part.why) for part in written.left_out] == [
-            ("note", "safetensors holds tensors alone")
+            ("note", "safetensors holds only tensors")
         ]
 
 
@@ -179,7 +179,7 @@ def test_parts_of_one_dtype_are_joined_wherever_they_lie(tmp_path):
 
 
 def test_what_functions_make_is_kept_up_to_a_bound_and_made_again_beyond(monkeypatch):
-    monkeypatch.setattr("packager.migrations.migrated_values._MOST_KEPT", 100)
+    monkeypatch.setattr("packager._migrations.migrated_values._MOST_KEPT", 100)
     calls = []
 
     def twice(value):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.archive import bounds
-from packager.migrations import Template
-from packager.migrations.templates import TemplateError
+from packager._archive import bounds
+from packager._migrations import Template
+from packager._migrations.templates import TemplateError
 
 pieces = st.sampled_from(
     [

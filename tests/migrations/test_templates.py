@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.migrations.templates import Linear, Template, TemplateError, _match_by_table
+from packager._migrations.templates import HoleArithmetic, Template, TemplateError, _match_by_table
 
 
 def test_holes_take_what_their_kind_allows():
@@ -150,7 +150,7 @@ def test_the_table_and_the_regular_expression_agree(key, pieces):
 
 @given(value=st.integers(0, 50), factor=st.integers(1, 5), offset=st.integers(0, 9))
 def test_undo_is_the_inverse_of_apply(value, factor, offset):
-    linear = Linear(factor, offset)
+    linear = HoleArithmetic(factor, offset)
     assert linear.undo(linear.apply(value)) == value
 
 

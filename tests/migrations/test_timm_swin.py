@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from packager.drafting import suggest_migration
-from packager.migrations import migrate, plan_migration, read_migration
+from packager._drafting import suggest_migration
+from packager._migrations import migrate, plan_migration, read_migration
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "timm_swin"
 KEYS = json.loads((FOLDER / "keys.json").read_text())

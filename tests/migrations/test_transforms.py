@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.migrations.transforms import (
+from packager._migrations.transforms import (
     Cast,
     Header,
     Permute,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from packager.migrations import (
+from packager._migrations import (
     Migration,
     Permute,
     Reshape,

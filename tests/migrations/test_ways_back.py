@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from packager.migrations import (
+from packager._migrations import (
     Cast,
     Migration,
     NamedFunction,
@@ -24,7 +24,7 @@ from packager.migrations import (
     rename,
     split,
 )
-from packager.weights import open_checkpoint, write_checkpoint
+from packager._weights import open_checkpoint, write_checkpoint
 
 
 def of(values, dtype):
@@ -127,7 +127,7 @@ def test_only_what_changes_its_values_is_read_and_no_function_called():
             assert key == "scaled"
             return super().__getitem__(key)
 
-    from packager.migrations.transforms import header_of as migration_header
+    from packager._migrations.transforms import header_of as migration_header
 
     def refuse(value):
         raise AssertionError("called")

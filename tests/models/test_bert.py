@@ -10,8 +10,8 @@ import pytest
 import kellet
 from fixtures.models import bert
 from fixtures.models.bert.checkpoints import huggingface
+from packager._migrations import migrate, plan_migration
 from packager.errors import MigrationError
-from packager.migrations import migrate, plan_migration
 
 SMALL = {"width": 24, "layers": 2, "heads": 3, "inner": 40, "positions": 16, "longest": 16}
 SENTENCES = ["A cat sits.", "", "Stocks fell sharply today, and nobody knew why."]

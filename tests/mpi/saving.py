@@ -24,8 +24,8 @@ import numpy as np
 
 import kellet.distributed as dist
 from packager import PackageExporter, PackageImporter, Shard
-from packager.archive import shared_tensors
-from packager.proving import ExportProof
+from packager._archive import shared_tensors
+from packager._proving import ExportProof
 
 
 def whole_state() -> dict[str, Any]:

@@ -9,14 +9,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
 from .asking import Asking, Verdict
 from .faults import PACKAGES, Fault, faults_in
 from .judged import JUDGED, Judged
-from .trying import copy_of, failing_test, mutated
+from .trying import MOST_TESTS, copy_of, failing_test, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
 # They draw for a long time, or look at processes of their own.
@@ -39,12 +41,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300, help="how many mutants (default: 300)")
     parser.add_argument("--seed", type=int, default=1, help="draws the same mutants again (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
-    parser.add_argument(
-        "--rooms", nargs="+", help="rooms such as objects, nn (default: all of both packages)"
-    )
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, choices=PACKAGES, help="(default: both)")
+    parser.add_argument("--rooms", nargs="+", help="rooms such as objects, nn (default: all)")
     parser.add_argument("--tests", nargs="+", help="files and folders of tests (default: all)")
     parser.add_argument(
-        "--seconds", type=float, default=20.0, help="of processor time for one mutant (default: 20)"
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="of processor time for one mutant, or three times that on the clock (default: 20)",
     )
     parser.add_argument(
         "--all",
@@ -55,7 +59,7 @@ def main() -> None:
     judged = Judged(JUDGED)
     faults = [
         fault
-        for package in PACKAGES
+        for package in options.packages
         for file in sorted((ROOT / package).rglob("*.py"))
         for fault in faults_in(ROOT, file)
         if options.rooms is None or fault.room in options.rooms
@@ -71,10 +75,10 @@ def main() -> None:
     ended = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *tests], plugins=[asking])
     if ended != pytest.ExitCode.OK:
         sys.exit(f"the tests could not be collected (exit status {int(ended)})")
-    verdicts = asking.verdicts + _tried(asking.outside)
+    verdicts = asking.verdicts + _tried(asking.outside, options.jobs)
     survivors = [verdict for verdict in verdicts if verdict.caught_by is None]
     if options.all:
-        asked = _tried([(verdict.fault, ["tests"]) for verdict in survivors], "-n", str(options.jobs))
+        asked = _tried([(verdict.fault, ["tests"]) for verdict in survivors], 1, "-n", str(options.jobs))
         survivors = [verdict for verdict in asked if verdict.caught_by is None]
     by_room = Counter(fault.room for fault in drawn)
     seconds = time.monotonic() - started
@@ -86,21 +90,29 @@ def main() -> None:
     sys.exit(bool(survivors))
 
 
-def _tried(faults: Sequence[tuple[Fault, list[str]]], *options: str) -> list[Verdict]:
-    """Try each fault in a fresh process."""
-    verdicts: list[Verdict] = []
-    if not faults:
-        return verdicts
+def _tried(faults: Sequence[tuple[Fault, list[str]]], jobs: int, *options: str) -> list[Verdict]:
+    """Try each fault in a fresh process, and as many at a time as there are copies."""
     with tempfile.TemporaryDirectory(prefix="kellet-mutants-") as folder:
-        copy = copy_of(ROOT, Path(folder))
-        for fault, tests in faults:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(min(jobs, len(faults))):
+            place = Path(folder, str(number))
+            place.mkdir()
+            copies.put(copy_of(ROOT, place))
+
+        def verdict_of(asked: tuple[Fault, list[str]]) -> Verdict:
+            fault, tests = asked[0], asked[1][:MOST_TESTS]
+            copy = copies.get()
             with mutated(copy, fault):
                 failing = failing_test(copy, tests, *options)
             if failing and failing_test(copy, [failing]) is not None:
                 failing = None  # it fails without the fault as well
-            verdicts.append(Verdict(fault, len(tests), failing))
-            _tell(verdicts[-1])
-    return verdicts
+            copies.put(copy)
+            verdict = Verdict(fault, len(tests), failing)
+            _tell(verdict)
+            return verdict
+
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(verdict_of, faults))
 
 
 def _tell(verdict: Verdict) -> None:

@@ -115,10 +115,11 @@ class Asking:
             tell(b"! cannot be put in\n")
             os._exit(0)
         items = [self._items[test] for test in tests]
-        begun = time.process_time()
+        begun = time.monotonic()
         items[0].config.pluginmanager.register(_FirstFailure(tell))
         for at, item in enumerate(items):
-            if time.process_time() - begun > self._seconds:
+            # Its own and that of what it has started; to wait costs, too.
+            if max(sum(os.times()[:4]), (time.monotonic() - begun) / 3) > self._seconds:
                 break
             tell(f"> {item.nodeid}\n".encode())
             following = items[at + 1] if at + 1 < len(items) else None

@@ -79,11 +79,12 @@ class Nearness:
         return [case for case in cases if constant in _NAME.findall(self._cases_said[case])][:10]
 
     def _cases(self, name: str, wanted: Counter[str], most: int) -> list[str]:
-        """Half of them by the words of their names, and half spread over all."""
+        """Half of them by the words of their names, and half spread over all; more of very many."""
         cases = self._functions[name]
+        most = max(most, math.isqrt(len(cases)))
         if len(cases) <= most:
             return cases
-        near = {case: sum(word in wanted for word in _words(self._cases_said[case])) for case in cases}
+        near = {case: sum(wanted[word] for word in {*_words(self._cases_said[case])}) for case in cases}
         spread = cases[:: -(-len(cases) // (most // 2))]
         return list(dict.fromkeys([*sorted(cases, key=lambda case: -near[case])[: most // 2], *spread]))
 

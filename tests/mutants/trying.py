@@ -26,10 +26,11 @@ COPIED = (
     "pyproject.toml",
     "README.md",
     "LICENSE",
+    "NOTICE",
     ".ci",
 )
 SECONDS = 600.0
-MOST_TESTS = 100
+MOST_TESTS = 100  # of those near to a fault, in a fresh process
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _NOT_THERE = re.compile(r"^ERROR: not found: (.+) \(no match in any of", re.MULTILINE)
 
@@ -60,7 +61,6 @@ def mutated(copy: Path, fault: Fault) -> Iterator[None]:
 
 def failing_test(copy: Path, tests: list[str], *options: str) -> str | None:
     """Return the first of these tests that fails, or what else went wrong; None where nothing does."""
-    asked = tests[:MOST_TESTS]
     # Fresh processes that tests start import the packages by this path, too, and not by that of the checkout.
     path = os.pathsep.join((str(copy / "src"), str(copy)))
     process = subprocess.Popen(
@@ -74,7 +74,7 @@ def failing_test(copy: Path, tests: list[str], *options: str) -> str | None:
             "no:cacheprovider",
             "--no-header",
             *options,
-            *asked,
+            *tests,
         ],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -96,8 +96,8 @@ def failing_test(copy: Path, tests: list[str], *options: str) -> str | None:
     if process.returncode == pytest.ExitCode.OK:
         return None
     gone = {name.removeprefix(f"{copy}{os.sep}") for name in _NOT_THERE.findall(said)}
-    left = [test for test in asked if test not in gone]
-    if process.returncode == pytest.ExitCode.USAGE_ERROR and 0 < len(left) < len(asked):
+    left = [test for test in tests if test not in gone]
+    if process.returncode == pytest.ExitCode.USAGE_ERROR and 0 < len(left) < len(tests):
         # Names of cases hold a constant that has changed, which judges nothing.
         return failing_test(copy, left, *options)
     failed = _FAILED.search(said)

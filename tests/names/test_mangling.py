@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from packager.names import (
+from packager._names import (
     InvalidNameError,
     PackageMangler,
     check_module_name,

@@ -120,6 +120,21 @@ def test_keyword_inputs_have_no_place_and_other_values_none():
     assert calls == [([3.0, None, None], [1.0])]
 
 
+def test_an_input_that_nothing_used_has_zeros_of_its_own_shape_and_dtype():
+    class Second(nn.Module):
+        def forward(self, x, y):
+            return y * 2
+
+    module, seen = Second(), []
+    module.register_full_backward_hook(lambda module, grad_input, grad_output: seen.extend(grad_input))
+    y = kellet.tensor([[1.0]], dtype=kellet.float64, requires_grad=True)
+    module(kellet.ones(3, requires_grad=True), y).backward(kellet.ones(1, 1, dtype=kellet.float64))
+    assert [(grad.tolist(), grad.dtype) for grad in seen] == [
+        ([0.0, 0.0, 0.0], kellet.float32),
+        ([[2.0]], kellet.float64),
+    ]
+
+
 def test_gradients_are_those_of_this_pass_only():
     module, calls, x = Double(), [], leaf()
     module.register_full_backward_hook(record(calls))
@@ -225,8 +240,9 @@ def test_output_in_a_dict_warns_and_never_fires():
     module, calls = Named(), []
     module.register_full_backward_hook(lambda *args: calls.append("full"))
     module.register_full_backward_pre_hook(lambda *args: calls.append("pre"))
-    with pytest.warns(UserWarning, match="module output should be a Tensor or a tuple of Tensors"):
+    with pytest.warns(UserWarning, match="module output should be a Tensor or a tuple of Tensors") as told:
         output = module(leaf())
+    assert told[0].filename == __file__
     output["x"].backward()
     assert calls == []
 

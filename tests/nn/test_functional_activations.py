@@ -11,6 +11,7 @@ import pytest
 
 import kellet
 import kellet.nn.functional as F
+from kellet import nn
 from kellet.errors import GradientError
 from tests.tables import one_test
 
@@ -81,6 +82,20 @@ def test_inplace_writes_into_its_argument(function: Callable[..., Any]) -> None:
     expected = function(x)
     assert function(x, inplace=True) is x
     assert x.tolist() == expected.tolist()
+
+
+MODULES = [
+    *(nn.CELU(), nn.Dropout(), nn.ELU(), nn.Hardsigmoid(), nn.Hardswish(), nn.Hardtanh(), nn.LeakyReLU()),
+    *(nn.Mish(), nn.ReLU(), nn.ReLU6(), nn.SELU(), nn.SiLU(), nn.Threshold(1.0, -7.0)),
+]
+
+
+@one_test
+@pytest.mark.parametrize("module", MODULES, ids=[type(module).__name__ for module in MODULES])
+def test_a_module_leaves_its_argument_alone_unless_told_otherwise(module: Any) -> None:
+    x = kellet.tensor([-9.0, 0.5, 9.0])
+    assert module(x) is not x
+    assert x.tolist() == [-9.0, 0.5, 9.0]
 
 
 def test_inplace_keeps_the_history() -> None:

@@ -17,6 +17,7 @@ attention = F.scaled_dot_product_attention
 
 
 def qkv(length: int = 3, source: int = 5, dtype: Any = kellet.float64) -> tuple[Any, Any, Any]:
+    kellet.manual_seed(0)  # a sum that is nearly zero has no twelve digits
     return (
         kellet.randn(2, 2, length, 4, dtype=dtype),
         kellet.randn(2, 2, source, 4, dtype=dtype),

@@ -115,6 +115,13 @@ def test_output_padding_chooses_among_the_sizes_that_a_stride_makes_one() -> Non
     assert F.conv_transpose1d(x, w, stride=3, output_padding=1).shape == (1, 1, 6)
 
 
+def test_padding_may_leave_a_single_place_of_a_transposed_convolution_and_not_less() -> None:
+    x, w = kellet.ones(1, 1, 1), kellet.tensor([[[1.0, 2.0, 3.0]]])
+    assert F.conv_transpose1d(x, w, padding=1).tolist() == [[[2.0]]]
+    with pytest.raises(ShapeError, match=r"would have shape \(0,\); use less padding"):
+        F.conv_transpose1d(x, w[..., :2], padding=1)
+
+
 @pytest.mark.parametrize("dtype", [kellet.float32, kellet.float64])
 def test_dtype_is_kept(dtype: Any) -> None:
     x = kellet.randn(2, 3, 5, 5, dtype=dtype).requires_grad_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,12 @@ def test_different_shapes_are_warned_about() -> None:
         F.mse_loss(kellet.zeros(2, 1), kellet.zeros(2))
 
 
+def test_logarithms_of_probabilities_are_cut_in_the_gradient_of_the_target_too() -> None:
+    target = kellet.tensor([0.0, 1.0, 0.25], requires_grad=True)
+    F.binary_cross_entropy(kellet.tensor([0.0, 1.0, 0.5]), target, reduction="sum").backward()
+    assert target.grad.tolist() == [100.0, -100.0, 0.0]
+
+
 def test_binary_cross_entropy_of_probabilities_and_of_logits_agree() -> None:
     x = kellet.tensor([-2.0, 0.0, 3.0], dtype=kellet.float64)
     target = kellet.tensor([0.0, 1.0, 0.5], dtype=kellet.float64)
@@ -133,6 +140,18 @@ def test_binary_cross_entropy_of_probabilities_and_of_logits_agree() -> None:
 
 def test_logarithms_of_zero_are_cut_off_at_minus_100() -> None:
     assert F.binary_cross_entropy(kellet.tensor([0.0]), kellet.tensor([1.0])).item() == 100.0
+    assert F.binary_cross_entropy(kellet.tensor([1.0]), kellet.tensor([0.0])).item() == 100.0
+
+
+@pytest.mark.parametrize(
+    "loss", [F.cross_entropy, F.nll_loss, kellet.nn.CrossEntropyLoss(), kellet.nn.NLLLoss()]
+)
+def test_a_target_of_minus_100_is_left_out_by_default(loss: Callable[..., Any]) -> None:
+    scores = kellet.tensor([[0.5, 2.0], [3.0, -1.0]])
+    left_out = loss(scores, kellet.tensor([1, -100])).item()
+    assert left_out == loss(scores[:1], kellet.tensor([1])).item()
+    with pytest.raises(IndexError, match="-101"):
+        loss(scores, kellet.tensor([1, -101]))
 
 
 def test_logits_far_out_keep_their_loss_and_gradient() -> None:

@@ -103,6 +103,14 @@ def test_adaptive_windows_overlap_where_lengths_do_not_divide() -> None:
     assert F.adaptive_avg_pool2d(square(), (None, 2)).shape == (1, 1, 4, 2)
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_adaptive_maxima_come_alone_and_their_places_are_refused(axes: int) -> None:
+    pool, x = getattr(F, f"adaptive_max_pool{axes}d"), kellet.arange(4.0).reshape(1, 1, *[1] * (axes - 1), 4)
+    assert pool(x, 1).flatten().tolist() == [3.0]
+    with pytest.raises(NotImplementedError, match="return_indices does not exist here"):
+        pool(x, 1, return_indices=True)
+
+
 # --- padding --------------------------------------------------------------------------------------
 
 
@@ -112,6 +120,7 @@ def test_adaptive_windows_overlap_where_lengths_do_not_divide() -> None:
     [
         ((1, 2), {}, [0, 1, 2, 3, 0, 0]),
         ((1, 0), {"value": 9}, [9, 1, 2, 3]),
+        ((0, 1), {"value": 1}, [1, 2, 3, 1]),
         ((-1, 0), {}, [2, 3]),
         ((-1, 2), {"value": 7}, [2, 3, 7, 7]),
         ((2, 1), {"mode": "reflect"}, [3, 2, 1, 2, 3, 2]),

@@ -1,4 +1,4 @@
-"""Layers by numbers worked out by hand: what they compute, keep, and refuse. See also tests/parity."""
+"""Layers by numbers worked out by hand: what they compute, keep, and refuse. See also tests/answers."""
 
 import math
 

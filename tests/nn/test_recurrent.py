@@ -1,6 +1,6 @@
 """Recurrent layers: what one step computes, what packing leaves out, and what an archive gives back.
 
-All are held against PyTorch's in tests/parity/test_recurrent_parity.py.
+All are held against PyTorch's in tests/answers/recurrent.py.
 """
 
 from __future__ import annotations
@@ -88,3 +88,11 @@ def test_what_does_not_fit_is_refused_with_both_numbers() -> None:
         rnn.pad_sequence([])
     with pytest.raises(RuntimeError, match="found a length of 4; expected at most 3"):
         rnn.pack_padded_sequence(kellet.ones(3, 1), [4])
+
+
+def test_sequences_are_padded_to_the_length_of_the_longest_and_to_more_but_not_to_less() -> None:
+    packed = rnn.pack_sequence([kellet.ones(3), kellet.ones(2)])
+    for total, rows in ((None, 3), (3, 3), (4, 4)):
+        assert rnn.pad_packed_sequence(packed, total_length=total)[0].shape == (rows, 2)
+    with pytest.raises(ValueError, match="total_length=2 and max sequence length being 3"):
+        rnn.pad_packed_sequence(packed, total_length=2)

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from packager import PackageExporter, notebook_line
+from packager import PackageExporter
+from packager import _notebook_line as notebook_line
 from tests import processes
 from tests.flows.test_notebooks import RUN
 

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 import kellet
-from packager.audit import TrustContext, UntrustedNamesError, audit, judge, resolve_name
-from packager.audit.own_rows import KELLET_MODULE, KELLET_OPTIMIZER
-from packager.audit.refused_names import refusal
-from packager.audit.resolve import _calls_home, _problem, resolve_names
-from packager.audit.rows import CLASS, FUNCTION
-from packager.audit.trust import Grant
+from packager._audit import TrustContext, UntrustedNamesError, audit, judge, resolve_name
+from packager._audit.own_rows import KELLET_MODULE, KELLET_OPTIMIZER
+from packager._audit.refused_names import refusal
+from packager._audit.resolve import _calls_home, _problem, resolve_names
+from packager._audit.rows import CLASS, FUNCTION
+from packager._audit.trust import Grant
+from packager._objects import build
+from packager._objects.naming import FormUse, FunctionHome, NameUse
+from packager._objects.records import Kind as K
+from packager._objects.records import spelled_int
 from packager.errors import EnvironmentMismatchError, UndeclaredImportError, UntrustedTypeError
-from packager.objects import build
-from packager.objects.naming import FormUse, FunctionHome, NameUse
-from packager.objects.records import Kind as K
-from packager.objects.records import spelled_int
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -44,7 +44,7 @@ PASTE = (
     "or --trust of the command"
 )
 RUN = (
-    "Names that are called or handed on run with what the archive says: read what they do before you trust "
+    "Names that are called or handed on run with values from the archive: read their code before you trust "
     "them."
 )
 NEITHER = "neither in the archive nor trusted; nothing was imported or built."
@@ -81,7 +81,7 @@ def test_what_is_never_stored_is_not_offered_for_trust() -> None:
 
 
 def test_a_stored_source_beside_data_alone_is_told() -> None:
-    told = " ({} is stored, but this is data alone, whatever lies beside it)"
+    told = " ({} is stored, but this object was saved as data alone)"
     assert said([use("m.stored:A")])[2] == f"    m.stored:A    at obj{told.format('its source')}"
     below = told.format("the source of m.stored")
     assert said([use("m.stored.part:A")])[2] == f"    m.stored.part:A    at obj{below}"
@@ -94,13 +94,13 @@ def test_a_stored_source_beside_data_alone_is_told() -> None:
 )
 def test_forms_are_told_up_to_ten(count: int, shown: int, more: list[str]) -> None:
     forms = [FormUse(f"obj[{at}]", "a list") for at in range(count)]
-    things = "1 thing" if count == 1 else f"{count} things"
+    things = "1 thing in it is" if count == 1 else f"{count} things in it are"
     assert said([], DATA, forms) == [
-        f"object m/o: {things} in it must not be in data alone; nothing was imported or built.",
+        f"object m/o: {things} refused in data alone; nothing was imported or built.",
         *(f"    obj[{at}]: a list" for at in range(shown)),
         *more,
     ]
-    assert said([], CODE, forms)[0].startswith(f"object m/o: {things} in it must not be given what it says;")
+    assert said([], CODE, forms)[0].startswith(f"object m/o: {things} refused; nothing was ")
 
 
 def test_a_form_that_a_name_excuses_says_so() -> None:
@@ -129,7 +129,7 @@ def test_an_audit_refuses_forms_as_well_as_names_and_judging_refuses_nothing() -
     table = forge.table_of(
         [[K.GLOBAL, "builtins", "len"], [K.CODEC, 1, "defaultdict", -1]], codecs=["collections.mapping"]
     ).records
-    with pytest.raises(UntrustedNamesError, match="1 thing in it must not be in data alone") as refused:
+    with pytest.raises(UntrustedNamesError, match="1 thing in it is refused in data alone") as refused:
         audit(table, TrustContext.data_only(), ["builtins:int", "builtins:tuple"])
     verdict = judge(table, TrustContext.data_only())
     assert verdict.names == refused.value.uses
@@ -173,12 +173,12 @@ PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
     (types, ("types", ""), "value", ANY, "it is a module"),
     (types, ("types", ""), "value", TRUSTED, "it is a module"),
     (Home, (__name__, "Home"), "create", CLASS, None),
-    (Home, ("elsewhere", "Home"), "create", CLASS, f"{__name__}:Home is what it calls itself"),
-    (Home, (__name__, "Other"), "create", CLASS, f"{__name__}:Home is what it calls itself"),
+    (Home, ("elsewhere", "Home"), "create", CLASS, f"it calls itself {__name__}:Home"),
+    (Home, (__name__, "Other"), "create", CLASS, f"it calls itself {__name__}:Home"),
     (Home, ("elsewhere", "Home"), "create", TRUSTED, None),
     (Home.Part, ("elsewhere", "Home.Part"), "create", CLASS, None),
-    (3, (__name__, "three"), "value", ANY, "None:? is what it calls itself"),
-    (len, ("builtins", "len"), "create", CLASS, "it must be a class, and is <built-in function len>"),
+    (3, (__name__, "three"), "value", ANY, "it calls itself None:?"),
+    (len, ("builtins", "len"), "create", CLASS, "expected a class, found <built-in function len>"),
     (len, ("builtins", "len"), "create", TRUSTED, "only classes can be created"),
     (len, ("builtins", "len"), "call", TRUSTED, None),
     (
@@ -190,7 +190,7 @@ PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
     ),
     (Dying(), (__name__, "x.y"), "value", ANY, None),
     (kellet.relu, ("kellet", "relu"), "value", Grant("trust", FUNCTION), None),
-    (Home, (__name__, "Home"), "value", Grant("default", FUNCTION), "it must be a function, and is .*"),
+    (Home, (__name__, "Home"), "value", Grant("default", FUNCTION), "expected a function, found .*"),
     (kellet.nn.ReLU, ("a", "b.c"), "create", Grant("default", KELLET_MODULE), None),
     (kellet.optim.SGD, ("a", "b.c"), "create", Grant("default", KELLET_OPTIMIZER), None),
     (
@@ -198,16 +198,16 @@ PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
         ("a", "b.c"),
         "create",
         Grant("default", KELLET_OPTIMIZER),
-        r"it must be an optimiser or scheduler of kellet\.optim, and is .*",
+        r"expected an optimiser or scheduler of kellet\.optim, found .*",
     ),
     (
         kellet.optim.SGD,
         ("a", "b.c"),
         "create",
         Grant("default", KELLET_MODULE),
-        r"it must be a subclass of kellet\.nn\.Module, and is .*",
+        r"expected a subclass of kellet\.nn\.Module, found .*",
     ),
-    (3, ("a", "b.c"), "create", Grant("default", KELLET_MODULE), "it must be .*, and is 3"),
+    (3, ("a", "b.c"), "create", Grant("default", KELLET_MODULE), "expected .*, found 3"),
 ]
 
 
@@ -283,8 +283,8 @@ def _audited(*records: list[Any], by: str = "interned") -> Any:
 
 
 INSTALL = (
-    "Install the versions that the archive was recorded with, or load the state dict into a module made by "
-    "today's code."
+    "Install the versions that the archive was recorded with, or load its state dict into a module made by "
+    "the code that is here."
 )
 
 
@@ -309,7 +309,7 @@ def test_each_name_is_imported_once_and_what_is_missing_is_told_together() -> No
     with pytest.raises(EnvironmentMismatchError) as missing:
         resolve_names(audited, import_module)
     assert str(missing.value).splitlines() == [
-        "object: names that do not exist here:",
+        "object: these names do not exist here:",
         "    m:B: module 'm' has no attribute 'B'",
         INSTALL,
     ]
@@ -344,7 +344,7 @@ def test_what_is_not_what_it_must_be_is_told_together() -> None:
     with pytest.raises(UntrustedTypeError) as wrong:
         resolve_names(audited, lambda name: _module(name, A=types, B=Dying))
     assert str(wrong.value).splitlines() == [
-        "object: names that are not what they must be:",
+        "object: these names are of the wrong kind here:",
         "    m:A, value: it is a module",
         "    m:B, value: the class has __del__, which would run with state from the archive",
     ]
@@ -372,7 +372,7 @@ def test_what_c_code_makes_is_made_from_arguments_without_names() -> None:
         return build(audited, {("scipy.sparse", "csr_matrix"): scipy.sparse.csr_matrix})
 
     assert made([]).shape == (2, 3)
-    with pytest.raises(ValueError, match="csr_matrix is made from arguments without names"):
+    with pytest.raises(ValueError, match="csr_matrix takes positional arguments only"):
         made(["copy", True])
 
 

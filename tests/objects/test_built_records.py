@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kellet import nn
-from packager.audit import TrustContext, audit
-from packager.audit.keys import KeyChecks
-from packager.codecs import Codec, CodecRegistry
-from packager.objects import ObjectBuildError, build, building
-from packager.objects.naming import FunctionHome
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext, audit
+from packager._audit.keys import KeyChecks
+from packager._codecs import Codec, CodecRegistry
+from packager._objects import ObjectBuildError, build, building
+from packager._objects.naming import FunctionHome
+from packager._objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -141,7 +141,9 @@ def test_methods_are_those_that_a_class_has_in_python() -> None:
 
 def test_a_function_whose_source_is_another_is_not_made() -> None:
     record = [K.FUNCTION, "m", "f.<locals>.g", "0" * 64, None, None, None, None, None]
-    with pytest.raises(ObjectBuildError, match=r"the source of m has no f\.<locals>\.g as it was stored"):
+    with pytest.raises(
+        ObjectBuildError, match=r"the source of m does not define f\.<locals>\.g as it was stored"
+    ):
         made(record)
 
 
@@ -213,7 +215,9 @@ def test_storages_are_asked_for_once_and_have_to_be_given() -> None:
     assert [(one.shape, one.strides) for one in (whole, part)] == [((2, 3), (12, 4)), ((2,), (8,))]
     part[0] = 7
     assert whole[0, 1] == 7
-    with pytest.raises(ObjectBuildError, match="no tensors were given, and a record refers to 'w'"):
+    with pytest.raises(
+        ObjectBuildError, match="a record refers to the storage 'w', but no tensors were given"
+    ):
         made(*records, **options)
 
 
@@ -311,7 +315,7 @@ def test_in_data_alone_a_class_that_is_given_arguments_is_not_one_of_a_codec(
     assert build(audit(records, DATA), names) == datetime.date(2020, 1, 2)
     known = CodecRegistry([Dates()])
     with pytest.raises(
-        ObjectBuildError, match=r"date is made by the codec 'test\.dates', which was passed over"
+        ObjectBuildError, match=r"date was stored without the codec 'test\.dates' that makes it"
     ):
         build(audit(records, DATA, registry=known), names)
 
@@ -415,7 +419,9 @@ def test_in_data_alone_a_class_that_a_codec_knows_is_made_by_it() -> None:
         [name("ReLU", "kellet.nn"), [K.SHAPE, -1, None], [K.OBJ, -2]],
     ):
         records = forge.table_of(table).records
-        with pytest.raises(ObjectBuildError, match=r"ReLU is made by the codec 'kellet\.module', which was"):
+        with pytest.raises(
+            ObjectBuildError, match=r"ReLU was stored without the codec 'kellet\.module' that"
+        ):
             build(audit(records, DATA), names)
         for context, trust in ((DATA, ["kellet.nn:ReLU"]), (CODE, [])):
             assert type(build(audit(records, context, trust), names)) is nn.ReLU

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from packager.audit import TrustContext, audit, gates
-from packager.codecs import StateCheck
-from packager.objects import ObjectBuildError, build
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext, audit, gates
+from packager._codecs import StateCheck
+from packager._objects import ObjectBuildError, build
+from packager._objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 Foreign = type("Foreign", (), {"__module__": "scipy.own", "__setstate__": lambda self, state: None})
@@ -89,7 +89,7 @@ def test_a_state_is_looked_at_before_it_is_taken(monkeypatch: pytest.MonkeyPatch
     [
         ([1, 2], [], None),
         (["wrong"], [], "an argument is wrong"),
-        ([], ["a", 1], "Called is made from arguments without names"),
+        ([], ["a", 1], "Called takes positional arguments only"),
     ],
 )
 def test_arguments_are_looked_at_before_a_class_is_called(

@@ -7,11 +7,11 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.audit import TrustContext, audit
+from packager._audit import TrustContext, audit
+from packager._objects import RecordError
+from packager._objects.checking import CheckedTable, checked_table
+from packager._objects.records import Kind as K
 from packager.errors import ArchiveError
-from packager.objects import RecordError
-from packager.objects.checking import CheckedTable, checked_table
-from packager.objects.records import Kind as K
 from tests.objects.test_checking import CODECS, LONG, _function, audited
 from tests.tables import one_test
 
@@ -125,12 +125,12 @@ def test_names_are_noted_with_what_is_done_with_them(records: list[Any], uses: A
 
 
 def test_as_many_records_are_read_as_the_bytes_allow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.objects.checking.most_records", lambda nbytes: 2)
+    monkeypatch.setattr("packager._objects.checking.most_records", lambda nbytes: 2)
     assert len(checked([[K.LIST]] * 2).records) == 2
-    with pytest.raises(RecordError, match=r"^object: 3 records in \d+ bytes, at most 2 are read"):
+    with pytest.raises(RecordError, match=r"^object: found 3 records in \d+ bytes; the limit is 2"):
         checked([[K.LIST]] * 3)
-    monkeypatch.setattr("packager.objects.checking.unpack_table", None)  # they are counted before
-    with pytest.raises(RecordError, match=r"^object: 3 records in \d+ bytes, at most 2 are read"):
+    monkeypatch.setattr("packager._objects.checking.unpack_table", None)  # they are counted before
+    with pytest.raises(RecordError, match=r"^object: found 3 records in \d+ bytes; the limit is 2"):
         checked([[K.LIST]] * 3)
 
 
@@ -141,7 +141,7 @@ def test_the_scalar_of_an_operand_is_what_its_record_spells() -> None:
 
 
 def test_tensor_is_no_value() -> None:
-    with pytest.raises(RecordError, match="a reference to a tensor where a value is expected"):
+    with pytest.raises(RecordError, match="expected a value, found a reference to a tensor"):
         audited([[K.TENSOR, "w", "F32", [3], None, 0], [K.LIST, -1]], w=("F32", 12))
 
 
@@ -164,7 +164,7 @@ MALFORMED = "the codec table is malformed"
         ([[1, 1]], MALFORMED),
         (["complex"], MALFORMED),
         ([["complex", 1], ["complex", 1]], "the codec table lists a codec twice"),
-        ([["complex", 0]], "codec 'complex' of version 0, here is 1; install a newer one"),
+        ([["complex", 0]], "codec 'complex' has version 0 in the archive and 1 here; install a newer one"),
     ],
 )
 def test_codec_table_is_checked(codecs: Any, message: str) -> None:
@@ -174,7 +174,8 @@ def test_codec_table_is_checked(codecs: Any, message: str) -> None:
 
 def test_unknown_codecs_and_newer_versions_say_what_to_install() -> None:
     with pytest.raises(
-        RecordError, match=r"codec 'jax.array' is not installed.*codec 'complex' of version 9, here is 1"
+        RecordError,
+        match=r"codec 'jax.array' is not installed.*codec 'complex' has version 9 in the archive and 1 here",
     ):
         audited([[K.LIST]], codecs=[["jax.array", 1], ["complex", 9]])
 

@@ -8,9 +8,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.audit import TrustContext, audit
-from packager.objects import RecordError
-from packager.objects.records import Kind as K
+from packager._archive import DAMAGED
+from packager._audit import TrustContext, audit
+from packager._objects import RecordError
+from packager._objects.records import Kind as K
 from tests.tables import one_test
 
 LONG = "x" * 65
@@ -35,18 +36,21 @@ BAD: dict[str, tuple[list[Any], str]] = {
     "kind is a bool": ([[True]], "record 0 (?): a record is a list that starts with its kind"),
     "no such kind": ([[99]], "record 0 (?): there is no kind 99"),
     "negative kind": ([[-1]], "record 0 (?): there is no kind -1"),
-    "reference to itself": ([[K.LIST, -1]], "record 0 (LIST): a reference that does not point backwards"),
+    "reference to itself": (
+        [[K.LIST, -1]],
+        "record 0 (LIST): a reference to a later record; expected an earlier one",
+    ),
     "reference forwards": (
         [[K.LIST, -2], [K.LIST]],
-        "record 0 (LIST): a reference that does not point backwards",
+        "record 0 (LIST): a reference to a later record; expected an earlier one",
     ),
     "reference to a fill": (
         [[K.LIST], [K.EXTEND, -1, 1], [K.LIST, -2]],
-        "record 2 (LIST): a reference to a none where a value is expected",
+        "record 2 (LIST): expected a value, found a reference to a none",
     ),
-    "int inline that is too long": ([[K.LIST, b"x"]], "record 0 (LIST): bytes is no operand"),
-    "bytes inline": ([[K.LIST, b""]], "record 0 (LIST): bytes is no operand"),
-    "list inline": ([[K.LIST, []]], "record 0 (LIST): list is no operand"),
+    "int inline that is too long": ([[K.LIST, b"x"]], "record 0 (LIST): expected an operand, found bytes"),
+    "bytes inline": ([[K.LIST, b""]], "record 0 (LIST): expected an operand, found bytes"),
+    "list inline": ([[K.LIST, []]], "record 0 (LIST): expected an operand, found list"),
     "INT of a string": ([[K.INT, "5"]], "record 0 (INT): expected bytes, found str"),
     "INT of two": ([[K.INT, -5, -6]], "record 0 (INT): 2 operands, expected int"),
     "STR of broken bytes": (
@@ -84,7 +88,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "SHAPE as a value": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None], [K.LIST, -2]],
-        "record 2 (LIST): a reference to a shape where a value is expected",
+        "record 2 (LIST): expected a value, found a reference to a shape",
     ),
     "OBJ with too few values": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2]],
@@ -134,7 +138,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "FUNCTION of the top level": (
         [[K.FUNCTION, "m", "f.g", "0" * 64, None, None, None, None, None]],
-        "record 0 (FUNCTION): 'f.g' is the name of a function that an import leads to, or of none",
+        "record 0 (FUNCTION): expected the name of a function made inside another one, found 'f.g'",
     ),
     "FUNCTION without a digest": (
         [[K.FUNCTION, "m", "f.<locals>.g", "x", None, None, None, None, None]],
@@ -150,7 +154,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     "CELL with two things": ([[K.CELL, 1, 2]], "record 0 (CELL): a cell holds one thing"),
     "CELL as a value": (
         [[K.CELL], [K.LIST, -1]],
-        "record 1 (LIST): a reference to a cell where a value is expected",
+        "record 1 (LIST): expected a value, found a reference to a cell",
     ),
     "CODEC that is not listed": ([[K.CODEC, 7, None]], "record 0 (CODEC): there is no codec 7"),
     "CODEC number zero": ([[K.CODEC, 0, None]], "record 0 (CODEC): there is no codec 0"),
@@ -159,7 +163,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     "second record": ([[K.LIST], [99]], "record 1 (?): there is no kind 99"),
     "reference one behind": (
         [[K.LIST], [K.LIST, -2]],
-        "record 1 (LIST): a reference that does not point backwards",
+        "record 1 (LIST): a reference to a later record; expected an earlier one",
     ),
     "a GLOBAL of a number for a name": (
         [[K.GLOBAL, "m", 2]],
@@ -176,7 +180,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "SHAPE with a codec that makes no objects": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 1]],
-        "record 1 (SHAPE): codec 1 makes no objects",
+        "record 1 (SHAPE): codec 1 cannot make objects with attributes",
     ),
     "SHAPE with a codec of another type": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, True]],
@@ -188,13 +192,19 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "OBJ with bytes": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2, b""]],
-        "record 2 (OBJ): bytes is no operand",
+        "record 2 (OBJ): expected an operand, found bytes",
     ),
-    "NEW with bytes": ([[K.GLOBAL, "m", "A"], [K.NEW, -1, b""]], "record 1 (NEW): bytes is no operand"),
-    "CALL with bytes": ([[K.GLOBAL, "m", "A"], [K.CALL, -1, b""]], "record 1 (CALL): bytes is no operand"),
+    "NEW with bytes": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1, b""]],
+        "record 1 (NEW): expected an operand, found bytes",
+    ),
+    "CALL with bytes": (
+        [[K.GLOBAL, "m", "A"], [K.CALL, -1, b""]],
+        "record 1 (CALL): expected an operand, found bytes",
+    ),
     "PACKAGE_CALL with a list": (
         [[K.GLOBAL, "m", "A"], [K.PACKAGE_CALL, -1, []]],
-        "record 1 (PACKAGE_CALL): list is no operand",
+        "record 1 (PACKAGE_CALL): expected an operand, found list",
     ),
     "CALL_KW without a dict": (
         [[K.GLOBAL, "m", "f"], [K.PACKED_TUPLE], [K.LIST], [K.CALL_KW, -1, -2, -3]],
@@ -217,18 +227,18 @@ BAD: dict[str, tuple[list[Any], str]] = {
                 "of a number",
                 2,
                 5,
-                "5 is the name of a function that an import leads to, or of none",
+                "expected the name of a function made inside another one, found 5",
             ),
             (
                 "of something local that is none",
                 2,
                 "f.<locals>",
-                "'f.<locals>' is the name of a function that an import leads to, or of none",
+                "expected the name of a function made inside another one, found 'f.<locals>'",
             ),
             ("of a longer digest", 3, "0" * 65, "expected the digest of a source"),
             ("of a number for a name", 4, 1, "the names of a function are strings"),
             ("of a number for a qualified name", 5, 1, "the names of a function are strings"),
-            ("of a docstring of bytes", 6, b"", "bytes is no operand"),
+            ("of a docstring of bytes", 6, b"", "expected an operand, found bytes"),
             ("of a list of defaults", 7, -1, "a reference to a list, expected tuple"),
             ("of a list of keywords", 8, -1, "a reference to a list, expected dict"),
         )
@@ -240,7 +250,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
             "defaults keywords (cell)*"
         ),
     ),
-    "CELL of bytes": ([[K.CELL, b""]], "record 0 (CELL): bytes is no operand"),
+    "CELL of bytes": ([[K.CELL, b""]], "record 0 (CELL): expected an operand, found bytes"),
     "CODEC that makes objects": (
         [[K.CODEC, 2, None]],
         "record 0 (CODEC): codec 'kellet.module' makes objects, which have attributes",
@@ -252,7 +262,10 @@ BAD: dict[str, tuple[list[Any], str]] = {
         "record 0 (CODEC): a literal is a scalar or a flat list of scalars",
     ),
     "CODEC of another literal": ([[K.CODEC, 1, [1.0]]], "record 0 (CODEC): expected two floats"),
-    "CODEC with bytes": ([[K.CODEC, 1, [1.0, 2.0], b""]], "record 0 (CODEC): bytes is no operand"),
+    "CODEC with bytes": (
+        [[K.CODEC, 1, [1.0, 2.0], b""]],
+        "record 0 (CODEC): expected an operand, found bytes",
+    ),
 }
 
 CODECS = [
@@ -266,7 +279,7 @@ CODECS = [
 
 def refused_with(records: list[Any], message: str) -> None:
     """Demand that a table is refused with these words."""
-    said = f"object: {message}; the archive is damaged or was not written by packager"
+    said = f"object: {message}; the archive is {DAMAGED}"
     with pytest.raises(RecordError, match=f"^{re.escape(said)}$"):
         audited(records, codecs=CODECS)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from packager.objects.records import Kind as K
+from packager._objects.records import Kind as K
 from tests.objects.test_checking import refused_with
 from tests.tables import one_test
 
@@ -65,11 +65,11 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "FILL with bytes": (
         [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, "x", 1, "y", b""]],
-        "record 2 (FILL): bytes is no operand",
+        "record 2 (FILL): expected an operand, found bytes",
     ),
     "FILL of a complex number": (
         [[K.CODEC, 1, [1.0, 2.0]], [K.FILL, -1, "x", 1]],
-        "record 1 (FILL): what codec 'complex' makes is given no attributes",
+        "record 1 (FILL): an object of codec 'complex' takes no attributes",
     ),
     "EXTEND of a complex number": (
         [[K.CODEC, 1, [1.0, 2.0]], [K.EXTEND, -1, 1]],
@@ -93,21 +93,27 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "EXTEND of a module": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.EXTEND, -3, 1]],
-        "record 3 (EXTEND): an object that a codec makes of attributes is given no items and no pairs",
+        "record 3 (EXTEND): an object that a codec makes from attributes takes no items or pairs",
     ),
     "UPDATE of a module": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.UPDATE, -3, 1, 2]],
-        "record 3 (UPDATE): an object that a codec makes of attributes is given no items and no pairs",
+        "record 3 (UPDATE): an object that a codec makes from attributes takes no items or pairs",
     ),
-    "EXTEND with bytes": ([[K.LIST], [K.EXTEND, -1, b""]], "record 1 (EXTEND): bytes is no operand"),
-    "SETCELL with bytes": ([[K.CELL], [K.SETCELL, -1, b""]], "record 1 (SETCELL): bytes is no operand"),
+    "EXTEND with bytes": (
+        [[K.LIST], [K.EXTEND, -1, b""]],
+        "record 1 (EXTEND): expected an operand, found bytes",
+    ),
+    "SETCELL with bytes": (
+        [[K.CELL], [K.SETCELL, -1, b""]],
+        "record 1 (SETCELL): expected an operand, found bytes",
+    ),
     "FINISH of a complex number by another codec": (
         [[K.CODEC, 1, [1.0, 2.0]], [K.FINISH, -1, 3, None]],
         "record 1 (FINISH): an object that codec 'collections.deque' did not make",
     ),
     "FINISH with bytes": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.FINISH, -3, 2, "hooks", b""]],
-        "record 3 (FINISH): bytes is no operand",
+        "record 3 (FINISH): expected an operand, found bytes",
     ),
     "FINISH with a tensor": (
         [
@@ -117,7 +123,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
             [K.CELL],
             [K.FINISH, -3, 2, "hooks", "forward", 1, -4, -1],
         ],
-        "record 4 (FINISH): a reference to a cell where a value is expected",
+        "record 4 (FINISH): expected a value, found a reference to a cell",
     ),
     "FINISH of nothing": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.FINISH, -3, 2, "hooks"]],

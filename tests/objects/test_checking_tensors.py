@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from packager.archive import MAX_EXTENT, largest_view
-from packager.objects import RecordError
-from packager.objects.records import Kind as K
+from packager._archive import MAX_EXTENT, largest_view
+from packager._objects import RecordError
+from packager._objects.records import Kind as K
 from tests.objects.test_checked_tables import checked
 from tests.objects.test_checking import audited
 from tests.tables import one_test
 
 VIEW = largest_view(12) // 4
-OUTSIDE = "a tensor that does not lie inside its storage of 12 bytes"
+OUTSIDE = "a tensor outside its storage of 12 bytes"
 SIZES = f"a shape is a list of sizes from 0 to {MAX_EXTENT - 1}"
 TENSORS: dict[str, tuple[list[Any], str]] = {
     "outside": (["w", "F32", [3], None, 4], OUTSIDE),
@@ -38,6 +38,7 @@ TENSORS: dict[str, tuple[list[Any], str]] = {
     "shape that is none": (["w", "F32", 3, None, 0], "a shape is a list of sizes, found int"),
     "rank without end": (["w", "F32", [1] * 65, None, 0], "a shape is a list of sizes, at most 64, found 65"),
     "strides of another rank": (["w", "F32", [1], [1, 1], 0], "strides that do not fit the shape"),
+    "stride that no library holds": (["w", "F32", [1], [1 << 60], 0], "strides that do not fit the shape"),
     "strides that are none": (["w", "F32", [1], 1, 0], "strides that do not fit the shape"),
     "strides that are bools": (["w", "F32", [2], [True], 0], "strides that do not fit the shape"),
     "huge by repetition": (
@@ -80,10 +81,10 @@ def test_tensor_inside_its_storage_passes(shape: list[int], strides: Any, offset
 
 
 def test_storages_that_no_tensor_lies_in() -> None:
-    with pytest.raises(RecordError, match="no tensor lies in the storages a, b, c, d, e and 2 more;"):
+    with pytest.raises(RecordError, match="no tensor uses the storages a, b, c, d, e and 2 more;"):
         audited([[K.LIST]], **dict.fromkeys("gfedcba", ("F32", 12)))
 
 
 def test_storage_that_no_tensor_lies_in() -> None:
-    with pytest.raises(RecordError, match="no tensor lies in the storages w"):
+    with pytest.raises(RecordError, match="no tensor uses the storages w"):
         audited([[K.LIST]], w=("F32", 12))

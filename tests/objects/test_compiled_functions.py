@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from packager.objects import encode
+from packager._objects import encode
 
 TEXT = """
 import torch
@@ -41,12 +41,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_one_that_an_attribute_holds_is_refused_with_what_to_keep(made: Any, make: str) -> None:
     [refusal] = encode(eval(make, vars(made))).refusals
     assert refusal.path == "obj.fast"
-    assert refusal.reason == (
-        "a function that torch.compile made, and what was compiled belongs to this process"
-    )
+    assert refusal.reason == ("a function made by torch.compile, whose compiled code belongs to this process")
     assert refusal.options == (
-        "keep the function or method that was compiled, and call torch.compile where it is used",
-        "compile a whole module in place, module.compile(): then it is stored as it was written",
+        "keep the original function or method, and call torch.compile where it is used",
+        "compile a whole module in place, module.compile(): then it is stored uncompiled",
     )
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from packager.audit.own_rows import TORCH_OPTIMIZER
-from packager.audit.rows import TORCH_MODULE, IsA
+from packager._audit.own_rows import TORCH_OPTIMIZER
+from packager._audit.rows import TORCH_MODULE, IsA
 
 STEPS = torch.optim.lr_scheduler.StepLR
 AVERAGED = torch.optim.swa_utils.AveragedModel

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from packager.objects import encode
+from packager._objects import encode
 from packager.testing import round_trip
 
 HERE = __name__
@@ -164,6 +164,6 @@ def test_cycle_of_nothing_but_arguments_is_refused_with_its_path() -> None:
     pair = Pair(None)
     pair.left = (1, pair)
     (refusal,) = encode({"pair": pair}).with_sources(lambda module: True).refusals
-    assert "nothing but tuples, frozensets and arguments" in refusal.reason
+    assert "through tuples, frozensets or arguments" in refusal.reason
     assert refusal.path.startswith("obj['pair']<argument 0>[1]")
     assert refusal.options

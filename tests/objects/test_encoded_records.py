@@ -14,10 +14,10 @@ import msgpack
 import pytest
 
 import kellet
-from packager.objects import encode
-from packager.objects.encoding import _need_an_order, in_order
-from packager.objects.instances import method_name
-from packager.objects.records import Kind as K
+from packager._objects import encode
+from packager._objects.encoding import _need_an_order, in_order
+from packager._objects.instances import method_name
+from packager._objects.records import Kind as K
 from packager.testing import round_trip
 from tests.tables import one_test
 
@@ -234,16 +234,16 @@ def test_a_function_to_which_its_name_does_not_lead_is_refused_though_its_source
 ) -> None:
     function = top
     monkeypatch.delattr(sys.modules[__name__], "top")
-    assert "cannot be found by its name" in _refusal(function)
+    assert "cannot be imported by its name" in _refusal(function)
 
 
 @pytest.mark.parametrize(
     ("method", "reason"),
     [
-        ([].append, "a bound method of a built-in object, list.append"),
-        ("".join, "a bound method of a built-in object, str.join"),
-        (str.__len__, "str.__len__ is a slot of a class built in C"),
-        (int.__add__, "int.__add__ is a slot of a class built in C"),
+        ([].append, "list.append, a bound method of a built-in object"),
+        ("".join, "str.join, a bound method of a built-in object"),
+        (str.__len__, "str.__len__ is a special method of a class built in C"),
+        (int.__add__, "int.__add__ is a special method of a class built in C"),
     ],
 )
 def test_what_is_bound_to_values_of_c_is_refused(method: Any, reason: str) -> None:
@@ -326,7 +326,7 @@ def test_a_method_has_the_name_under_which_its_class_has_it(owner: Any, function
 
 
 def test_what_cannot_be_called_makes_nothing() -> None:
-    assert _refusal(Reducing(3)) == "__reduce__ gave 3, which cannot be called"
+    assert _refusal(Reducing(3)) == "__reduce__ returned 3; expected a callable"
 
 
 def test_each_part_of_a_refused_object_has_its_path() -> None:
@@ -364,24 +364,24 @@ def test_functions_made_inside_others_keep_what_differs_from_their_code() -> Non
 
 
 def test_as_many_records_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.objects.encoder.most_records", lambda nbytes: 4)
+    monkeypatch.setattr("packager._objects.encoder.most_records", lambda nbytes: 4)
     assert encode([[[1]], [2]]).refusals == ()
     made = encode([[[1]], [2], [3]])
     (refusal,) = made.refusals
-    assert (made.records, refusal.reason) == (b"", "it consists of 5 objects that hold next to nothing")
+    assert (made.records, refusal.reason) == (b"", "it has 5 tiny objects, too many for its size")
 
 
 def test_a_table_that_would_be_too_heavy_to_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty objects, and a list that has each of them many times: its references are one byte each."""
     many = [object() for _ in range(30)] * 20_000
     assert encode(many).refusals == ()
-    monkeypatch.setattr("packager.archive.bounds.FREE_WEIGHT", 1 << 20)
+    monkeypatch.setattr("packager._archive.bounds.FREE_WEIGHT", 1 << 20)
     made = encode(many)
     (refusal,) = made.refusals
     assert made.records == b""
     assert re.fullmatch(
-        r"its table: the values up to byte \d+ of the msgpack data take \d+ bytes of memory and more, at "
-        r"most \d+ are taken by a table of \d+ bytes",
+        r"its table: the values up to byte \d+ of the msgpack data take at least \d+ bytes of "
+        r"memory, beyond the limit of \d+ for a table of \d+ bytes",
         refusal.reason,
     )
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.audit import TrustContext
-from packager.audit.forms import CODE, refused_forms
-from packager.audit.rows import SCALARS as _ARGUMENTS
-from packager.audit.trust import Trust
-from packager.objects.checking import checked_table
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext
+from packager._audit.forms import CODE, refused_forms
+from packager._audit.rows import SCALARS as _ARGUMENTS
+from packager._audit.trust import Trust
+from packager._objects.checking import checked_table
+from packager._objects.records import Kind as K
 from tests.tables import one_test
 
 CODECS = [
@@ -75,13 +75,13 @@ SPARSE = [K.GLOBAL, "scipy.sparse", "csr_matrix"]
 NORM = [K.GLOBAL, "torch.nn.utils.weight_norm", "WeightNorm"]
 SPECTRAL = [K.GLOBAL, "torch.nn.utils.spectral_norm", "SpectralNorm"]
 MODULE = [[K.GLOBAL, "torch.nn.modules.activation", "ReLU"], [K.SHAPE, -1, TORCH], [K.OBJ, -2]]
-UNLISTED = (
-    ", which is no listed function of torch.nn.functional, NumPy, scikit-learn or kellet and no class of "
-    "modules"
-)
+UNLISTED = ", which is not an allowed function of torch.nn.functional, NumPy, scikit-learn or kellet"
 A_LIST = f"a list in the arguments of datetime:date, which holds {_ARGUMENTS} alone"
-A_REGISTRY = "what the codec 'kellet.hooks' makes in the arguments of types:GenericAlias"
-GIVEN = "would be given a state through a method of its own, and is not stored"
+A_BIT_GENERATOR = (
+    "m:A in an object of the codec 'numpy.bit_generator', which holds plain data and tensors alone"
+)
+A_REGISTRY = "an object of the codec 'kellet.hooks' in the arguments of types:GenericAlias"
+GIVEN = "would be given a state by its own method, whose code is not stored"
 FACTORY = "; None, int, float, str, bool, list, dict, OrderedDict, Counter, set and tuple are allowed"
 NAMESPACE = [K.GLOBAL, "types", "SimpleNamespace"]
 
@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "a getter": (
         [[K.CODEC, GETTER, "itemgetter", 1]],
-        [(0, "operator.itemgetter, which would look up what the data says", "")],
+        [(0, "operator.itemgetter, which would look up names from the data", "")],
     ),
     "a factory of our own": (
         [OURS, [K.CODEC, MAPPING, "defaultdict", -1]],
@@ -197,11 +197,11 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "a path of None": (
         [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, None]],
-        [(1, "pathlib:PurePosixPath of something else than texts and numbers", "pathlib:PurePosixPath")],
+        [(1, "pathlib:PurePosixPath with arguments other than texts and numbers", "pathlib:PurePosixPath")],
     ),
     "a path of something else than text": (
         [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, "a", None]],
-        [(1, "pathlib:PurePosixPath of something else than texts and numbers", "pathlib:PurePosixPath")],
+        [(1, "pathlib:PurePosixPath with arguments other than texts and numbers", "pathlib:PurePosixPath")],
     ),
     "an alias of a list": (
         [
@@ -223,7 +223,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 1,
-                "types:SimpleNamespace with arguments, which is made empty and given attributes",
+                "types:SimpleNamespace with arguments, although it takes none",
                 "types:SimpleNamespace",
             )
         ],
@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 3,
-                "types:SimpleNamespace with arguments, which is made empty and given attributes",
+                "types:SimpleNamespace with arguments, although it takes none",
                 "types:SimpleNamespace",
             )
         ],
@@ -244,26 +244,50 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "attributes of what a call made": (
         [DATE, [K.CALL, -1, 1], [K.FILL, -2, "a", 1]],
-        [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+        [
+            (
+                1,
+                "an object of datetime:date that is made by a call, and then given attributes",
+                "datetime:date",
+            )
+        ],
     ),
     "attributes of what a call without arguments made": (
         [DATE, [K.CALL, -1], [K.FILL, -2, "a", 1]],
-        [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+        [
+            (
+                1,
+                "an object of datetime:date that is made by a call, and then given attributes",
+                "datetime:date",
+            )
+        ],
     ),
     "attributes of what is made with arguments": (
         [DATE, [K.NEW, -1, 1], [K.FILL, -2, "a", 1]],
-        [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+        [
+            (
+                1,
+                "an object of datetime:date that is made by a call, and then given attributes",
+                "datetime:date",
+            )
+        ],
     ),
     "attributes of what a call with keywords made": (
         [DATE, [K.TUPLE], [K.DICT], [K.NEW_KW, -1, -2, -3], [K.FILL, -4, "a", 1]],
-        [(3, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+        [
+            (
+                3,
+                "an object of datetime:date that is made by a call, and then given attributes",
+                "datetime:date",
+            )
+        ],
     ),
     "attributes of a path": (
         [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.SHAPE, -1, None, "a", "b"], [K.OBJ, -2, 1, 2]],
         [
             (
                 2,
-                "a, an attribute of pathlib:PurePosixPath, which is made from its text",
+                "a, an attribute of pathlib:PurePosixPath, which takes no attributes",
                 "pathlib:PurePosixPath",
             )
         ],
@@ -286,7 +310,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 3,
-                "_version, which is compared as a list",
+                "_version, which would be compared, is a list",
                 "torch.nn.modules.activation:ReLU",
             )
         ],
@@ -298,7 +322,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
             [K.LIST],
             [K.FILL, -2, "_is_param", -3, "is_param", -3],
         ],
-        [(1, "_is_param, which is compared as a list", "")],
+        [(1, "_is_param, which would be compared, is a list", "")],
     ),
     "a hook of a class": (
         [OURS, [K.SHAPE, -1, HOOK], [K.OBJ, -2]],
@@ -330,7 +354,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "a hook that is a gate": (
         hooked("_forward_hooks", [[K.CODEC, GATE, "_prehook"]]),
-        [(3, "a hook (_forward_hooks), what the codec 'kellet.gate' makes", "kellet.nn:Hook")],
+        [(3, "a hook (_forward_hooks), an object of the codec 'kellet.gate'", "kellet.nn:Hook")],
     ),
     "a norm as a hook of another kind": (
         hooked("_forward_hooks", normed("w", 0)),
@@ -357,7 +381,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 2,
-                "torch.nn.utils.weight_norm:WeightNorm with other attributes than its own",
+                "torch.nn.utils.weight_norm:WeightNorm with unknown attributes",
                 "torch.nn.utils.weight_norm:WeightNorm",
             )
         ],
@@ -367,7 +391,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 2,
-                "torch.nn.utils.weight_norm:WeightNorm with other attributes than its own",
+                "torch.nn.utils.weight_norm:WeightNorm with unknown attributes",
                 "torch.nn.utils.weight_norm:WeightNorm",
             )
         ],
@@ -377,7 +401,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 2,
-                "torch.nn.utils.weight_norm:WeightNorm with other attributes than its own",
+                "torch.nn.utils.weight_norm:WeightNorm with unknown attributes",
                 "torch.nn.utils.weight_norm:WeightNorm",
             )
         ],
@@ -396,7 +420,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "a slice of our own": (
         [OURS, [K.CODEC, SLICE, "slice", 1, -1, None]],
-        [(0, "m:A in what the codec 'slice' makes, which holds plain data and tensors alone", "")],
+        [(0, "m:A in an object of the codec 'slice', which holds plain data and tensors alone", "")],
     ),
     "a state of a listed class": (
         [[K.GLOBAL, "uuid", "UUID"], OURS, [K.NEW, -1], [K.STATE, -3, -2]],
@@ -407,29 +431,29 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 0,
-                "m:A in what the codec 'numpy.bit_generator' makes, which holds plain data and tensors alone",
+                A_BIT_GENERATOR,
                 "",
             )
         ],
     ),
     "items by a method of a class": (
         [OURS, [K.NEW, -1], [K.EXTEND, -2, 1]],
-        [(1, "m:A would be given items through a method of its own, and is not stored", "m:A")],
+        [(1, "m:A would be given items by its own method, whose code is not stored", "m:A")],
     ),
     "pairs by a method of a class": (
         [OURS, [K.NEW, -1], [K.UPDATE, -2, 1, 2]],
-        [(1, "m:A would be given pairs through a method of its own, and is not stored", "m:A")],
+        [(1, "m:A would be given pairs by its own method, whose code is not stored", "m:A")],
     ),
     "a state by a method of a class": (
         [OURS, [K.NEW, -1], [K.STATE, -2, 1]],
-        [(1, "m:A would be given a state through a method of its own, and is not stored", "m:A")],
+        [(1, "m:A would be given a state by its own method, whose code is not stored", "m:A")],
     ),
     "items of what takes pairs": (
         [[K.GLOBAL, "kellet.nn", "StateDict"], [K.CALL, -1], [K.EXTEND, -2, 1]],
         [
             (
                 1,
-                "kellet.nn:StateDict would be given items through a method of its own, and is not stored",
+                "kellet.nn:StateDict would be given items by its own method, whose code is not stored",
                 "kellet.nn:StateDict",
             )
         ],

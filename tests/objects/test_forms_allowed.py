@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from packager.audit import TrustContext
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext
+from packager._objects.records import Kind as K
 from tests.objects.test_forms import (
     BITS,
     DATE,
@@ -106,7 +106,7 @@ def test_beside_stored_code_paths_and_addresses_are_made_of_texts_too(module: st
     named: list[list[Any]] = [[K.TUPLE, -3], [K.DICT], [K.CALL_KW, -4, -5, -6]]
     for records in (*([one] for one in given), named):
         (form,) = forms([*foreign, name, *records], context=context)
-        assert form[1:] == (f"{module} of something else than texts and numbers", module)
+        assert form[1:] == (f"{module} with arguments other than texts and numbers", module)
         assert forms([*foreign, name, *records], module, context=context) == []
     assert forms([name, [K.STR, "x" * 65], [K.CALL, -1, "a", -2], [K.CALL, -1, 3]], context=context) == []
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from packager.audit import TrustContext
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext
+from packager._objects.records import Kind as K
 from tests.objects.test_forms import (
     ARRAY,
     DATE,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from packager.codecs import CannotStore
-from packager.graph import same_code
-from packager.objects.naming import (
+from packager._codecs import CannotStore
+from packager._graph import same_code
+from packager._objects.naming import (
     FunctionHome,
     _definitions,
     _innermost,
@@ -168,17 +168,17 @@ def _refused(function: FunctionType) -> str:
 
 def test_a_function_without_a_source_is_refused(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     inner, *_ = module.outer(3)
-    says = "function function_sources_made:outer.<locals>.inner: the source of its module "
+    says = "function function_sources_made:outer.<locals>.inner"
     module.__spec__.loader.get_source = lambda name: None
-    assert _refused(inner) == says + "is not available"
+    assert _refused(inner) == says + ": the source of its module is not available"
     monkeypatch.delitem(sys.modules, module.__name__)
-    assert _refused(inner) == says + "is not available"
+    assert _refused(inner) == says + ": the source of its module is not available"
     moved = made("\n" + SOURCE)
     monkeypatch.setitem(sys.modules, module.__name__, moved)
-    assert _refused(inner) == says + "does not define it as it is in memory"
+    assert _refused(inner) == says + " is not as in the source of its module"
     changed = made(SOURCE.replace("x + n", "x - n"))
     monkeypatch.setitem(sys.modules, module.__name__, changed)
-    assert _refused(inner) == says + "does not define it as it is in memory"
+    assert _refused(inner) == says + " is not as in the source of its module"
     assert digest_of_live(changed.outer(3)[0]) != _digests("outer.<locals>.inner")[0]
 
 
@@ -258,7 +258,7 @@ def test_a_lambda_of_a_script_has_the_first_public_name(names: list[str], found:
 
 
 def test_a_lambda_of_a_script_without_a_name_is_refused_and_others_need_none() -> None:
-    with pytest.raises(CannotStore, match="a lambda outside of the functions and classes of a script"):
+    with pytest.raises(CannotStore, match="a lambda at the top level of a script"):
         name_in_script(_of_script([]))
     assert name_in_script(_of_script([], home="net")) is None
     nested = "def g():\n    return lambda: 1\nf = g()"
@@ -272,7 +272,7 @@ def test_a_function_that_was_made_of_a_text_is_refused_as_that(module: Any, file
     names["__file__"] = "function_sources_made.py"
     exec(compile("def outer(): return lambda x: x * 2", file, "exec"), names)
     assert _refused(names["outer"]()) == (
-        "function function_sources_made:outer.<locals>.<lambda> was made by `exec` or `eval` of a text, "
-        "which no source of function_sources_made holds"
+        "function function_sources_made:outer.<locals>.<lambda> was made by `exec` or `eval` of a text: "
+        "the source of function_sources_made lacks it"
     )
     assert "was made by" in _refused(eval(compile("lambda: 3", file, "eval"), names))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from packager.audit import Row, Trust, TrustContext, grant_for, row_of
-from packager.codecs import find_library
-from packager.names import walk_classes
+from packager._audit import Row, Trust, TrustContext, grant_for, row_of
+from packager._codecs import find_library
+from packager._names import walk_classes
 from tests.tables import one_test
 
 DATA = TrustContext.of_archive(["m", "datetime"]).for_object([])

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.audit.keys import KeyChecks
-from packager.objects import key_spread
-from packager.objects.key_spread import require_spread
+from packager._audit.keys import KeyChecks
+from packager._objects import key_spread
+from packager._objects.key_spread import require_spread
 from tests.tables import one_test
 
 N = 20_000

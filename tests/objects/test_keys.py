@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import FREE_KEYS, MAX_KEY_DEPTH
-from packager.audit import keys
-from packager.audit.keys import KeyChecks
+from packager._archive import FREE_KEYS, MAX_KEY_DEPTH
+from packager._audit import keys
+from packager._audit.keys import KeyChecks
 from tests.tables import one_test
 
 WRAP = 2**61 - 1
@@ -92,8 +92,8 @@ def test_keys_are_nested_as_deep_as_is_allowed() -> None:
     checks().check_keys([value])
     refuses(
         lambda: checks().check_keys([(value,)]),
-        f"a key, or a member of a set, is nested {MAX_KEY_DEPTH + 1} deep, expected at most {MAX_KEY_DEPTH}; "
-        "its hash would take as many levels of the stack",
+        f"a key or member of a set is nested {MAX_KEY_DEPTH + 1} deep; "
+        f"its hash may take at most {MAX_KEY_DEPTH} levels of the stack",
     )
 
 
@@ -110,7 +110,7 @@ def test_parts_of_all_keys_are_paid_by_operands(monkeypatch: pytest.MonkeyPatch)
     found.check_keys([(1, 2, 3, 4)])  # as many as are free
     assert asked == []
     found.check_keys([(1, 2), ("a", 1)])
-    refuses(lambda: found.check_keys([()]), "keys, or members of sets, of 12 parts in all; 11 are allowed")
+    refuses(lambda: found.check_keys([()]), "keys or members of sets have 12 parts in all; the limit is 11")
 
 
 class Hashed:
@@ -161,7 +161,7 @@ def _forged(cls: Any, **attributes: Any) -> Any:
 )
 def test_no_code_of_a_class_is_asked_for_a_hash(value: Any) -> None:
     cls = type(value[1] if type(value) is tuple else value)
-    said = f"a key, or a member of a set, is an instance of {cls.__module__}.{cls.__qualname__}, whose own "
+    said = f"a key or member of a set is an instance of {cls.__module__}.{cls.__qualname__}, whose own "
     refuses(lambda: checks().check_keys([value]), f"{said}code would run")
     if cls not in (uuid.UUID, Odd):
         checks(0, cls).check_keys([value])

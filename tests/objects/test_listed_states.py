@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.audit import row_of
-from packager.codecs import find_library
+from packager._audit import row_of
+from packager._codecs import find_library
 from tests.tables import one_test
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.audit import TrustContext, audit, judge
-from packager.objects import ObjectBuildError, RecordError, build, encode, unpack_table
-from packager.objects.records import RUN_FROM
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext, audit, judge
+from packager._objects import ObjectBuildError, RecordError, build, encode, unpack_table
+from packager._objects.records import RUN_FROM
+from packager._objects.records import Kind as K
 from packager.testing.round_trips import resolve
 from tests.tables import one_test
 
@@ -149,8 +149,8 @@ REFUSED: dict[str, tuple[list[list[Any]], str]] = {
     "too many parts": ([[K.LONG_LIST, U1, U1]], "2 operands, expected run"),
     "a dict without values": ([[K.LONG_DICT, U1]], "1 operands, expected run run"),
     "a key without a value": ([[K.LONG_DICT, U1, ["u1", b"a"]]], "a key without a value"),
-    "more for a list": ([[K.LIST], [K.EXTEND_LONG, -1, U1]], "an object that no codec makes"),
-    "pairs for a dict": ([[K.DICT], [K.UPDATE_LONG, -1, U1, U1]], "an object that no codec makes"),
+    "more for a list": ([[K.LIST], [K.EXTEND_LONG, -1, U1]], "an object without a codec"),
+    "pairs for a dict": ([[K.DICT], [K.UPDATE_LONG, -1, U1, U1]], "an object without a codec"),
 }
 
 
@@ -192,7 +192,7 @@ def test_numbers_are_looked_at_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
         for made in ({at << 30: 1 for at in range(MANY)}, [1, {at << 30 for at in range(MANY)}])
     ]
     assert [judge(records, TrustContext.data_only()).forms for records in encoded] == [(), ()]
-    monkeypatch.setattr("packager.objects.key_spread.STEPS_PER_KEY", 1)
+    monkeypatch.setattr("packager._objects.key_spread.STEPS_PER_KEY", 1)
     for records in encoded:
         (form,) = judge(records, TrustContext.data_only()).forms
         assert str(form).startswith("obj['deep']")

@@ -17,8 +17,8 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, verify
+from packager._objects import encode
 from packager.errors import ArchiveError
-from packager.objects import encode
 from packager.testing import round_trip
 from tests.tables import one_test
 
@@ -116,7 +116,7 @@ def test_what_turns_data_into_code_is_refused(value: Any) -> None:
 def test_a_name_that_leads_elsewhere_is_refused(package: ModuleType) -> None:
     impostor = type("Public", (), {"__module__": "naming_pkg.deep.inner"})
     (refusal,) = encode(impostor()).refusals
-    assert "cannot be found by its name" in refusal.reason
+    assert "cannot be imported by its name" in refusal.reason
 
 
 class Tabled:
@@ -130,7 +130,7 @@ def test_class_method_whose_name_leads_to_an_array_is_refused_with_its_path() ->
 
     encoded = encode({"made": MethodType(table, Tabled)}).with_sources(lambda module: True)
     assert [str(found) for found in encoded.refusals] == [
-        "obj['made']: a class method to which Tabled.table does not lead"
+        "obj['made']: a class method that Tabled.table does not return"
     ]
 
 

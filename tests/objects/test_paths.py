@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from packager.objects import paths_to
-from packager.objects.records import Kind as K
+from packager._objects import paths_to
+from packager._objects.records import Kind as K
 from tests.tables import one_test
 
 A = [K.GLOBAL, "m", "A"]

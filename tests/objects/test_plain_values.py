@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.objects import encode
-from packager.objects.checking import unpack_table
-from packager.objects.records import Kind
+from packager._objects import encode
+from packager._objects.checking import unpack_table
+from packager._objects.records import Kind
 from packager.testing import round_trip
 from tests.tables import one_test
 
@@ -140,10 +140,10 @@ def test_encoding_changes_nothing_and_leaves_the_collector_on() -> None:
 
 
 def test_memory_is_repeated_as_often_as_a_reader_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.objects.recording.largest_view", lambda nbytes: 3 * nbytes)
+    monkeypatch.setattr("packager._objects.recording.largest_view", lambda nbytes: 3 * nbytes)
     one = np.zeros(1)
     for shape in ((3,), (1, 3), (0, 9)):
         assert encode(np.broadcast_to(one, shape)).refusals == ()
     for shape in ((4,), (1, 4), (2, 2)):
         (refusal,) = encode(np.broadcast_to(one, shape)).refusals
-        assert refusal.reason == "a view that repeats 8 bytes until they seem to be 32"
+        assert refusal.reason == "a view that repeats 8 bytes as 32"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from packager.audit import TrustContext, audit, judge
-from packager.objects import MISSING, build, encode
-from packager.objects.encoder import Encoder
-from packager.objects.records import RUN_FROM
+from packager._audit import TrustContext, audit, judge
+from packager._objects import MISSING, build, encode
+from packager._objects.encoder import Encoder
+from packager._objects.records import RUN_FROM
 from tests.tables import one_test
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from packager.codecs import CannotStore
-from packager.objects.instances import Recipe, has_only_a_dict, recipe_of
+from packager._codecs import CannotStore
+from packager._objects.instances import Recipe, has_only_a_dict, recipe_of
 from tests.tables import one_test
 
 
@@ -117,10 +117,13 @@ def _refused(obj: Any) -> str:
 @pytest.mark.parametrize(
     ("reduced", "reason"),
     [
-        ((dict,), "__reduce__ of Reduced gave tuple; expected a tuple"),
-        ((dict, []), "__reduce__ of Reduced gave tuple; expected a tuple"),
-        ((dict, (), None, None, None, None, None), "__reduce__ of Reduced gave tuple; expected a tuple"),
-        ((dict, (), None, None, None, len), "Reduced is given its state by a function of its own, "),
+        ((dict,), "__reduce__ of Reduced returned tuple; expected a tuple"),
+        ((dict, []), "__reduce__ of Reduced returned tuple; expected a tuple"),
+        ((dict, (), None, None, None, None, None), "__reduce__ of Reduced returned tuple; expected a tuple"),
+        (
+            (dict, (), None, None, None, len),
+            "__reduce__ of Reduced returned a function that sets the state, ",
+        ),
         ((dict, (), {1: 2}), "the state of Reduced is dict; without __setstate__ it must be "),
         ((dict, (), 3), "the state of Reduced is int; without __setstate__ it must be "),
         ((dict, (), ({}, {}, {})), "the state of Reduced is tuple; without __setstate__ it must be "),
@@ -143,7 +146,7 @@ class Failing:
 
 def test_what_an_object_raises_when_it_is_asked() -> None:
     told, _, place = _refused(Failing(RuntimeError("busy"))).partition(", at ")
-    assert told == "Failing says that it cannot be stored: busy"
+    assert told == "Failing refuses to be stored: busy"
     assert re.fullmatch(r"\S*test_recipes\.py:[0-9]+ in __reduce_ex__", place)
     assert _refused(Failing(CannotStore("by hand"))) == "by hand"
 

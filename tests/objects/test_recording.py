@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import CannotStore, TensorData
-from packager.codecs.registry import default_registry
-from packager.objects.recording import Frame, Recorder, path_of
+from packager._codecs import CannotStore, TensorData
+from packager._codecs.registry import default_registry
+from packager._objects.recording import Frame, Recorder, path_of
 from tests.tables import one_test
 
 TABLES = frozenset({"_modules"})

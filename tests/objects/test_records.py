@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from packager.archive import MAX_EXTENT, MAX_RANK
-from packager.objects.checking import check_literal, check_names, check_shape
-from packager.objects.records import (
+from packager._archive import MAX_EXTENT, MAX_RANK
+from packager._objects.checking import check_literal, check_names, check_shape
+from packager._objects.records import (
     INLINE,
     KIND_NAMES,
     MAX_INT,

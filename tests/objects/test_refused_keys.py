@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from packager.archive import FREE_KEYS, MAX_KEY_DEPTH
-from packager.audit.keys import refused_keys
-from packager.objects.records import Kind as K
-from packager.objects.records import spelled_int
+from packager._archive import FREE_KEYS, MAX_KEY_DEPTH
+from packager._audit.keys import refused_keys
+from packager._objects.records import Kind as K
+from packager._objects.records import spelled_int
 
 WRAP = 2**61 - 1
 COUNT = FREE_KEYS + 200
@@ -50,7 +50,7 @@ def test_keys_of_a_packed_dict_are_looked_at(monkeypatch: pytest.MonkeyPatch) ->
         if list(values) == [-1, -2, -3]:
             raise ValueError("crowded")
 
-    monkeypatch.setattr("packager.audit.keys.KeyChecks.check_keys", check_keys)
+    monkeypatch.setattr("packager._audit.keys.KeyChecks.check_keys", check_keys)
     few, many = [K.PACKED_DICT, -1, 0, -2, 0], [K.PACKED_DICT, -1, 0, -2, 0, -3, 0]
     assert list(refused_keys([few, [K.PACKED_LIST, 1, 2, 3, 4, 5, 6], many])) == [(2, "crowded")]
 
@@ -61,7 +61,7 @@ def test_sets_and_dicts_are_looked_at_as_each_is_probed(monkeypatch: pytest.Monk
     def check_keys(self: Any, values: Any, *, in_set: bool = False) -> None:
         asked.append((list(values), in_set))
 
-    monkeypatch.setattr("packager.audit.keys.KeyChecks.check_keys", check_keys)
+    monkeypatch.setattr("packager._audit.keys.KeyChecks.check_keys", check_keys)
     records: list[list[Any]] = [
         [K.SET, 1],
         [K.FROZENSET, 2],
@@ -82,22 +82,22 @@ def test_one_that_is_refused_is_no_key_of_another() -> None:
     ((at, reason),) = refused_keys([*deep, holder, outer])
     assert (
         at,
-        reason.startswith("a key, or a member of a set, is nested 65 deep, expected at most 64;"),
+        reason.startswith("a key or member of a set is nested 65 deep; its hash may take at most 64 levels"),
     ) == (len(deep), True)
 
 
 def test_large_numbers_are_measured_from_where_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.audit.keys.FREE_KEY_PARTS", 8)
-    monkeypatch.setattr("packager.audit.keys.KEY_PARTS_PER_OPERAND", 0)
+    monkeypatch.setattr("packager._audit.keys.FREE_KEY_PARTS", 8)
+    monkeypatch.setattr("packager._audit.keys.KEY_PARTS_PER_OPERAND", 0)
     large = [K.INT, spelled_int(1 << 10_000)]
     assert list(refused_keys([[K.TUPLE, 1, 2], [K.SET, -1], [K.SET, -1]])) == []
     ((at, reason),) = refused_keys([large, [K.SET, -1]])
-    assert (at, reason) == (1, "keys, or members of sets, of 20 parts in all; 8 are allowed")
+    assert (at, reason) == (1, "keys or members of sets have 20 parts in all; the limit is 8")
     assert list(refused_keys([large, [K.LIST, -1]])) == []
 
 
 def test_a_key_twice_is_found_too() -> None:
-    assert list(refused_keys([[K.DICT, "a", 1, "a", 2]])) == [(0, "a dict, or a set, has the key 'a' twice")]
+    assert list(refused_keys([[K.DICT, "a", 1, "a", 2]])) == [(0, "a dict or set has the key 'a' twice")]
 
 
 def test_what_is_no_scalar_stands_for_itself() -> None:

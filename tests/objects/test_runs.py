@@ -10,10 +10,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.audit import TrustContext, audit
-from packager.objects import RecordError, build, encode, unpack_table
-from packager.objects.records import RUN_FROM, checked_size, runs_of, values_of
-from packager.objects.records import Kind as K
+from packager._audit import TrustContext, audit
+from packager._objects import RecordError, build, encode, unpack_table
+from packager._objects.records import RUN_FROM, checked_size, runs_of, values_of
+from packager._objects.records import Kind as K
 from tests.tables import one_test
 
 MANY = RUN_FROM + 100
@@ -21,7 +21,7 @@ MANY = RUN_FROM + 100
 
 @pytest.fixture
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.objects.records.RUN_FROM", 1)
+    monkeypatch.setattr("packager._objects.records.RUN_FROM", 1)
 
 
 FORMS: dict[str, tuple[list[Any], list[Any]]] = {
@@ -128,14 +128,14 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "a form that is no text": ([1, b"abc"], "expected str, found int"),
     "half a number": (["u2", b"abc"], "'u2' is no form of whole numbers"),
     "numbers that are no bytes": (["u1", "abc"], "expected bytes, found str"),
-    "lengths beyond the text": (["text", "u1", b"\1\2", b"ab", None, None], "do not make up 2 characters"),
+    "lengths beyond the text": (["text", "u1", b"\1\2", b"ab", None, None], "do not add up to 2 characters"),
     "lengths with a sign": (["text", "i4", bytes(4), b"", None, None], "'i4' is no form of whole numbers"),
     "bytes that are no text": (["text", "u1", b"\1", b"\xff", None, None], "can't decode byte 0xff"),
     "a text that is not there": (
         ["text", "u1", b"\1", b"a", "u1", b"\1"],
-        "places of texts that do not lie below 1",
+        "a place of texts beyond the 1 texts",
     ),
-    "no text at all": (["text", "u1", b"", b"", "u1", b"\0"], "places of texts that do not lie below 0"),
+    "no text at all": (["text", "u1", b"", b"", "u1", b"\0"], "a place of texts beyond the 0 texts"),
     "a form without numbers": (["text", "u1", b"\1", b"a", "u1", None], "expected bytes, found NoneType"),
     "parts that are missing": (["text", "u1", b"\1"], "not enough values to unpack"),
     "parts beyond": (["u1", b"\1", b"\1"], "too many values to unpack"),

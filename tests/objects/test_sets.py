@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from packager.objects import encode
-from packager.objects.encoding import in_order
+from packager._objects import encode
+from packager._objects.encoding import in_order
 from packager.testing import round_trip
 from tests import processes
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
 import enum, hashlib, re
-from packager.objects import encode
+from packager._objects import encode
 class Color(enum.Enum):
     RED = 1
     BLUE = "b"
@@ -85,4 +85,4 @@ def test_set_of_objects_that_lead_back_to_it_without_an_order() -> None:
     everything = {left, right}
     left.value, right.value = [everything, 1], [everything, 2]
     (refusal,) = encode(everything).with_sources(lambda module: True).refusals
-    assert "no order" in refusal.reason
+    assert "cannot be ordered" in refusal.reason

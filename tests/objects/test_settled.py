@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from packager.objects.naming import NameUse
-from packager.objects.recording import EncodedObject, Finding, settled
+from packager._objects.naming import NameUse
+from packager._objects.recording import EncodedObject, Finding, settled
 
 
 def refusal(path: str, unless: str = "") -> Finding:

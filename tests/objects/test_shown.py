@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import kellet
-from packager.audit import TrustContext, audit
-from packager.objects import encode
-from packager.objects.naming import FunctionHome
-from packager.state_dicts import encode_state_dict
+from packager._audit import TrustContext, audit
+from packager._objects import encode
+from packager._objects.naming import FunctionHome
+from packager._state_dicts import encode_state_dict
 
 
 def _home() -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from packager.audit.gates import forbid_shadows
-from packager.objects import slots_of
+from packager._audit.gates import forbid_shadows
+from packager._objects import slots_of
 
 
 class Base:
@@ -36,7 +36,7 @@ def test_slots_are_those_that_nothing_stands_in_front_of() -> None:
 
 def test_names_that_libraries_ask_for_have_two_underscores_on_both_sides() -> None:
     forbid_shadows(Base, ["__a", "a__", "_a_", "a"])
-    with pytest.raises(ValueError, match=r"^__a__ is no attribute of data: libraries ask a Base for it$"):
+    with pytest.raises(ValueError, match=r"^data may not set __a__ of a Base: libraries read it$"):
         forbid_shadows(Base, ["__a", "__a__"])
 
 
@@ -53,7 +53,7 @@ def beginning(made: Begun) -> Iterator[None]:
 
 def test_a_value_of_the_class_is_replaced_where_its_module_assigns_one() -> None:
     forbid_shadows(Begun, ["begun"])
-    with pytest.raises(ValueError, match="size of Begun is one value for all its objects"):
+    with pytest.raises(ValueError, match="size belongs to the class Begun"):
         forbid_shadows(Begun, ["begun", "size"])
 
 
@@ -98,5 +98,5 @@ class Derived(Made):
 def test_a_value_of_the_class_is_replaced_where_its_code_assigns_one() -> None:
     forbid_shadows(Derived, ["made", "kept", "shown", "told", "anything"])
     for cls, name in ((Made, "files"), (Derived, "labels"), (Derived, "size")):
-        with pytest.raises(ValueError, match=f"{name} of {cls.__name__} is one value for all its objects"):
+        with pytest.raises(ValueError, match=f"{name} belongs to the class {cls.__name__}"):
             forbid_shadows(cls, ["made", name])

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from kellet import nn
-from packager.audit import AuditedObject, TrustContext, UntrustedNamesError, audit, names_in
-from packager.audit.trust import StoredName, Trust
+from packager._audit import AuditedObject, TrustContext, UntrustedNamesError, audit, names_in
+from packager._audit.trust import StoredName, Trust
+from packager._objects import build, encode
 from packager.errors import UntrustedTypeError
-from packager.objects import build, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
 from tests.tables import one_test
@@ -165,7 +165,7 @@ def test_refusal_groups_names_with_paths_and_offers_a_line_to_paste(foreign: Mod
         "* foreign 1.2, handed to the code of the model:",
         "    foreign_lib.nets:make    at obj['make']",
         (
-            "Names that are called or handed on run with what the archive says: read what they do before you "
+            "Names that are called or handed on run with values from the archive: read their code before you "
             "trust them."
         ),
         (
@@ -190,10 +190,10 @@ def test_alias_in_another_module_is_no_home(foreign: ModuleType) -> None:
     records = _records(foreign.Net()).replace(
         _text("foreign_lib.nets") + _text("Net"), _text("foreign_lib") + _text("Alias")
     )
-    with pytest.raises(UntrustedTypeError, match=r"foreign_lib\.nets:Net is what it calls itself"):
+    with pytest.raises(UntrustedTypeError, match=r"it calls itself foreign_lib\.nets:Net"):
         _build(audit(records, EXTERN))
     records = _records(foreign.Net()).replace(
-        _text("foreign_lib.nets") + _text("Net"), _text("packager.objects") + _text("TrustContext")
+        _text("foreign_lib.nets") + _text("Net"), _text("packager._objects") + _text("TrustContext")
     )
     with pytest.raises(UntrustedTypeError):
         audit(records, TrustContext.data_only())
@@ -210,7 +210,7 @@ def test_class_that_lives_elsewhere_is_refused_when_it_is_resolved(foreign: Modu
 
 def test_function_in_the_role_of_a_class_is_refused(foreign: ModuleType) -> None:
     records = _records(foreign.Net()).replace(_text("Net"), _text("make"))
-    with pytest.raises(UntrustedTypeError, match="it must be a class"):
+    with pytest.raises(UntrustedTypeError, match="expected a class"):
         _build(audit(records, EXTERN))
 
 

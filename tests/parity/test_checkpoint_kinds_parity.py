@@ -1,6 +1,6 @@
 """Every kind of checkpoint that people have: saved by torch, converted without it, and what torch.load gives.
 
-`docs/guides/checkpoint-kinds.md` has this table for readers; a test below compares the two.
+`docs/checkpoint-kinds.md` has this table for readers; a test below compares the two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from packager import PackageImporter
 
 FORMATS = {"zip": True, "stream": False}
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "docs" / "guides" / "checkpoint-kinds.md"
+GUIDE = ROOT / "docs" / "checkpoint-kinds.md"
 
 
 class Kind(NamedTuple):
@@ -285,7 +285,7 @@ NO_STREAM = ("float8", "integers and bools")
 SCRIPT = """
 import json, sys
 sys.modules["torch"] = None
-from packager.cli.main import main
+from packager._cli.main import main
 for old, new, options in json.load(open(sys.argv[1])):
     assert main(["convert", old, new, *options]) == 0, old
 """

@@ -10,8 +10,8 @@ import safetensors.torch
 import torch
 
 from packager import PackageExporter, PackageImporter
+from packager._weights import open_checkpoint
 from packager.errors import LegacyFormatError
-from packager.weights import open_checkpoint
 
 
 @pytest.fixture(params=[True, False], ids=["zip", "stream"])

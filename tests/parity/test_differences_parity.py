@@ -1,4 +1,4 @@
-"""What `packager diff` tells of archives that torch.package has written, with modules and traced ones."""
+"""What `kellet diff` tells of archives that torch.package has written, with modules and traced ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 import torch.fx
 import torch.package
 
-from packager.differences import compare_files
+from packager._differences import compare_files
 
 # torch.package reads its typed storages, and says that it is an old interface.
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")

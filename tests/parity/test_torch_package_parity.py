@@ -25,7 +25,7 @@ import torch.package
 import packager
 from packager.errors import PackageError, PickleRefusedError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "from-torch-package.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "torch-package-calls.md"
 Build = Callable[[Any], Any]
 Project = Callable[[Mapping[str, str]], Path]
 Row = Callable[[Project, Path], None]
@@ -326,7 +326,7 @@ def mocked_child(project: Project, tmp_path: Path) -> None:
         exporter.save_source_string("net", "import parent.child")
 
     theirs(build)
-    with pytest.raises(packager.PackagingError, match=r"inside a package that is extern"):
+    with pytest.raises(packager.PackagingError, match=r"inside a required package"):
         ours(build)
 
 
@@ -340,7 +340,7 @@ def interned_child(project: Project, tmp_path: Path) -> None:
         exporter.save_source_string("net", "import parent.child")
 
     theirs(build)
-    with pytest.raises(packager.PackagingError, match=r"inside a package that is extern: the target would"):
+    with pytest.raises(packager.PackagingError, match=r"is inside a required package: the target would"):
         ours(build)
 
 
@@ -431,7 +431,7 @@ def deny_in_hook(project: Project, tmp_path: Path) -> None:
         exporter.save_source_string("net", "import parent.child")
 
     theirs(build)
-    with pytest.raises(RuntimeError, match=r"return decision\.replace"):
+    with pytest.raises(RuntimeError, match=r"Return decision\.replace"):
         ours(build)
 
 
@@ -450,7 +450,7 @@ def odd_object(project: Project, tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         theirs(build)
-    with pytest.warns(packager.PackagingWarning, match="tests is extern without a known distribution"):
+    with pytest.warns(packager.PackagingWarning, match="tests is required without a known distribution"):
         ours(build)
 
 

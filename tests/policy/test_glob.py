@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from packager.policy import GlobGroup
+from packager._policy import GlobGroup
 
 
 @pytest.mark.parametrize(

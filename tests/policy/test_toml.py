@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.policy import GlobGroup, Policy, PolicyFileError, Rule, format_policy, parse_policy, read_policy
+from packager._policy import (
+    GlobGroup,
+    Policy,
+    PolicyFileError,
+    Rule,
+    format_policy,
+    parse_policy,
+    read_policy,
+)
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1).filter(lambda text: "**" not in text)
 
@@ -49,10 +57,10 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
         ]
     """
     with pytest.raises(PolicyFileError) as caught:
-        parse_policy(text, name="p.toml")
+        parse_policy(text, where="p.toml")
     assert str(caught.value).splitlines() == [
         "policy p.toml cannot be used:",
-        "    unknown key 'presets'; expected one of preset, rules, exclude_data, answers",
+        "    unknown key 'presets'; expected one of preset, rules, exclude_data, variables",
         "    unknown policy 'lenient'; one of auto, hermetic, strict, None, or a policy file (.toml)",
         "    rule 1: action must be one of intern, extern, mock, deny, got 'drop'",
         "    rule 2: ** can only appear as an entire path segment, found '**b'",
@@ -73,21 +81,20 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, data: bytes, message:
         read_policy(path)
 
 
-def test_excluded_data_and_answers_are_read(tmp_path: Path) -> None:
-    policy = parse_policy('exclude_data = "a/**"\n[answers]\n"os:environ.MODE" = "none"\n')
+def test_excluded_data_and_variables_are_read(tmp_path: Path) -> None:
+    policy = parse_policy('exclude_data = "a/**"\nvariables = ["MODE"]\n')
     assert policy.exclude_data.matches("a/b/c.txt")
-    assert policy.answers == {"os:environ.MODE": "none"}
+    assert policy.variables == ("MODE",)
 
 
-def test_excluded_data_and_answers_that_mean_nothing_are_refused() -> None:
-    text = 'exclude_data = 3\n[answers]\n"os:environ.A" = "all"\n"a.b:WIDTH" = "none"\n'
+def test_excluded_data_and_variables_that_mean_nothing_are_refused() -> None:
+    text = 'exclude_data = 3\nvariables = ["A=all"]\n'
     with pytest.raises(PolicyFileError) as caught:
-        parse_policy(text, name="p.toml")
+        parse_policy(text, where="p.toml")
     assert str(caught.value).splitlines() == [
         "policy p.toml cannot be used:",
         "    exclude_data must be a pattern or a list of them, got int",
-        "    answer to 'os:environ.A': expected \"none\", got 'all'",
-        "    answer to 'a.b:WIDTH': expected \"os:environ.\" and the name of a variable",
+        "    variables='A=all': expected the name of a variable, as 'NET_WIDTH', or '*'",
     ]
 
 
@@ -112,9 +119,9 @@ def test_each_rule_is_written_with_its_reason_on_its_line() -> None:
     )
 
 
-def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
-    policy = Policy("auto", exclude_data=["a/*", "bb/*"], answers={"os:environ.A": "none"})
-    assert format_policy(policy, notes={"a/*": "not opened", "os:environ.A": "set by a script"}) == (
+def test_data_that_is_left_out_and_variables_have_their_reasons_too() -> None:
+    policy = Policy("auto", exclude_data=["a/*", "bb/*"], variables=["A"])
+    assert format_policy(policy, notes={"a/*": "not opened", "A": "set by a script"}) == (
         'preset = "auto"\n'
         "rules = [\n"
         "]\n"
@@ -122,9 +129,9 @@ def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
         '    "a/*",   # not opened\n'
         '    "bb/*",\n'
         "]\n"
-        "\n"
-        "[answers]\n"
-        '"os:environ.A" = "none"  # set by a script\n'
+        "variables = [\n"
+        '    "A",  # set by a script\n'
+        "]\n"
     )
 
 
@@ -142,14 +149,14 @@ def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
     ),
     TEXT,
     st.lists(TEXT, max_size=2),
-    st.dictionaries(TEXT.map("os:environ.{}".format), st.just("none"), max_size=2),
+    st.lists(TEXT.filter(lambda text: text and "=" not in text), max_size=2, unique=True),
 )
 def test_what_is_written_is_read_back(
-    preset: Any, rules: list[Rule], reason: str, excluded: list[str], answers: dict[str, Any]
+    preset: Any, rules: list[Rule], reason: str, excluded: list[str], variables: list[str]
 ) -> None:
-    policy = Policy(preset, rules, exclude_data=excluded, answers=answers)
+    policy = Policy(preset, rules, exclude_data=excluded, variables=variables)
     text = format_policy(policy, dict.fromkeys(rules, reason), head=[reason])
     again = parse_policy(text)
     assert (again.preset, list(again.rules)) == (preset, rules)
-    assert (again.exclude_data, again.answers) == (policy.exclude_data, answers)
+    assert (again.exclude_data, again.variables) == (policy.exclude_data, tuple(variables))
     tomllib.loads(text)

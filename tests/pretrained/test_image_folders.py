@@ -17,7 +17,7 @@ import torch
 import transformers
 
 from packager import PackageExporter, PackageImporter
-from packager.pretrained import PretrainedError, open_pretrained
+from packager._pretrained import PretrainedError, open_pretrained
 from tests.pretrained.test_transformers_folders import TEXTS, aligned, packed
 from tests.pretrained.test_transformers_folders import made as made  # a fixture
 

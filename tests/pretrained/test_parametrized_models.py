@@ -11,7 +11,7 @@ import copy
 import torch
 from torch.nn.utils import parametrizations, parametrize
 
-from packager.pretrained import folders
+from packager._pretrained import folders
 
 
 def test_the_model_that_was_copied_keeps_its_weight() -> None:

@@ -21,7 +21,7 @@ import sentence_transformers
 import torch
 
 from packager import PackageExporter, PackageImporter
-from packager.pretrained import PretrainedError, open_pretrained
+from packager._pretrained import PretrainedError, open_pretrained
 from tests.pretrained.test_transformers_folders import aligned
 
 MAKERS = runpy.run_path(str(Path(__file__).parents[2] / "fixtures" / "hugging_face" / "folders.py"))["MAKERS"]
@@ -89,7 +89,7 @@ def test_a_pipeline_of_diffusers_makes_the_same_images(made: Made, tmp_path: Pat
     source = diffusers.DDPMPipeline.from_pretrained(made("diffusion")) if as_object else made("diffusion")
     with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         wrapper = exporter.save_pretrained(source)
-        exporter.save_check("model", {"steps": 2, "seed": 1})
+        exporter.save_example("model", {"steps": 2, "seed": 1})
     assert not any("trust" in warning for warning in exporter.plan().warnings)
     with PackageImporter(tmp_path / "net.kellet") as importer:
         (check,) = importer.check()

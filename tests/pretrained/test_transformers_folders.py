@@ -21,9 +21,9 @@ import torch
 import transformers
 
 from packager import Example, PackageExporter, PackageImporter
-from packager.calls import SchemaMismatchError
+from packager._calls import SchemaMismatchError
+from packager._pretrained import PretrainedError, open_pretrained
 from packager.errors import ArgumentError
-from packager.pretrained import PretrainedError, open_pretrained
 from tests import processes
 
 MAKERS = runpy.run_path(str(Path(__file__).parents[2] / "fixtures" / "hugging_face" / "folders.py"))["MAKERS"]

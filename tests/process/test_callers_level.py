@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from packager.process import callers_level
+from packager._process import callers_level
 
 
 def test_the_level_of_a_warning_is_that_of_the_first_line_outside_of_the_package() -> None:
@@ -19,7 +19,7 @@ def test_the_level_of_a_warning_is_that_of_the_first_line_outside_of_the_package
 
     assert through() == 1
     assert through("packager") == 2
-    assert through("packager.loading.far", "packager") == 3
+    assert through("packager._loading.far", "packager") == 3
     assert through("contextlib", "packager") == 3
     assert through("packagerx.loading") == 1
-    assert through("packager.loading", "far", "packager") == 2
+    assert through("packager._loading", "far", "packager") == 2

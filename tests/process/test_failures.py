@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from packager.names import PackageMangler
-from packager.process import failure_of_model
+from packager._names import PackageMangler
+from packager._process import failure_of_model
 
 MANGLED = PackageMangler().mangle("shop.net")
 

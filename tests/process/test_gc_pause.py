@@ -14,8 +14,8 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter
-from packager.graph import Closure, Sources, WalkDecision
-from packager.process import gc_paused, gc_running
+from packager._graph import Closure, Sources, WalkDecision
+from packager._process import gc_paused, gc_running
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_the_collector_waits_for_a_plan_but_not_in_a_golden_call(
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.register_extern_hook(lambda exporter, name: told.append(gc.isenabled()))
     exporter.save_object("net", "model", nn.Linear(2, 1))
-    exporter.save_entry("model", "net", "model")
-    exporter.save_check("model", {"arg0": np.ones((1, 2), "f4")})
+    exporter.save_entry_point("model", "net", "model")
+    exporter.save_example("model", {"arg0": np.ones((1, 2), "f4")})
     exporter.plan()
     assert ({*told}, {*called}) == ({False}, {True})
     assert gc.isenabled()

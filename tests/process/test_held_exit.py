@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.cli import main
+from packager._cli import main
+from packager._process import AnswerRequired
 from packager.errors import CodeExitError
-from packager.process import AnswerRequired
 
 ORIGINAL = os._exit
 QUITS = """
@@ -98,7 +98,7 @@ def test_an_export_tells_of_it(
         exporter.save_object("model", "stubborn", quitter.Stubborn())
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", quitter.Net())
-    exporter.save_check("model", {"x": np.ones(2)})
+    exporter.save_example("model", {"x": np.ones(2)})
     [problem] = exporter.plan().problems
     assert problem.context.startswith("calling Net: its code ended with os._exit(0), at ")
     assert main(["export", "quitter:build", "-o", str(tmp_path / "net.kellet")]) == 4

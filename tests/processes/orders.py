@@ -20,7 +20,7 @@ _READ_AT_ONCE: Final = tuple("PYTHON LD_ LC_ LANG MALLOC_ GLIBC_ OMP_ OPENBLAS_ 
 """Variables that an interpreter, its libraries and what the server imports read as they begin."""
 _TAKEN_UP: Final = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONHASHSEED")
 """Those of them that a child takes up, or that have a server of their own."""
-_CLEAN_PROCESS: Final = "from packager.proving.proof_process import main"
+_CLEAN_PROCESS: Final = "from packager._proving.proof_process import main"
 """A line of the program of a clean process, which exports nothing."""
 _STARTUP: Final = ("sitecustomize", "usercustomize")
 _BEGAN_WITH: Final = dict(os.environ)

@@ -32,14 +32,18 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 _NEEDED: Final = (
-    *("numpy.random", "kellet.nn", "packager.cli.main", "packager.package_exporter"),
-    *("packager.package_importer", "packager.proving.proof_process", "packager.objects.building"),
-    *("packager.loading.packaged_code", "packager.loading.stored_objects", "packager.loading.stored_states"),
-    "packager.loading.parsing_process",
+    *("numpy.random", "kellet.nn", "packager._cli.main", "packager.package_exporter"),
+    *("packager.package_importer", "packager._proving.proof_process", "packager._objects.building"),
+    *(
+        "packager._loading.packaged_code",
+        "packager._loading.stored_objects",
+        "packager._loading.stored_states",
+    ),
+    "packager._loading.parsing_process",
 )
 """What exports, loads, proofs and commands import, with all that it imports in its turn.
 
-Not `packager.loading.loaded_archive`, which looks at the environment as it is imported."""
+Not `packager._loading.open_archives`, which looks at the environment as it is imported."""
 _PIP: Final = (
     *("pip._internal.cli.main", "pip._internal.cli.main_parser"),
     *("pip._internal.commands.download", "pip._internal.commands.install"),
@@ -100,8 +104,8 @@ def main() -> None:
     is_for_pip = sys.flags.safe_path and not sys.flags.isolated and find_spec("pip") is not None
     for name in (*_NEEDED, *(_PIP if is_for_pip else ())):
         importlib.import_module(name)
-    codecs = importlib.import_module("packager.codecs")
-    for found in pkgutil.iter_modules(codecs.__path__, "packager.codecs."):
+    codecs = importlib.import_module("packager._codecs")
+    for found in pkgutil.iter_modules(codecs.__path__, "packager._codecs."):
         importlib.import_module(found.name)
     sys.path[:] = path
     added = warnings.filters[: len(warnings.filters) - len(usual)]
@@ -126,7 +130,7 @@ def _take_up_starting() -> types.ModuleType:
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     processes = importlib.import_module("tests.processes")
     del sys.path[0]
-    importlib.import_module("packager.proving.clean_process").subprocess = processes
+    importlib.import_module("packager._proving.clean_process").subprocess = processes
     for name in set(sys.modules) - there:
         if name.partition(".")[0] == "tests":
             del sys.modules[name]
@@ -278,7 +282,9 @@ def _open_streams() -> None:
 def _run(kind: str, program: str) -> None:
     """Run a program as `__main__`; raise what ends the interpreter as the program would have ended it."""
     module = types.ModuleType("__main__")
-    vars(module).update(__annotations__={}, __builtins__=sys.modules["builtins"], __loader__=BuiltinImporter)
+    vars(module).update(__builtins__=sys.modules["builtins"], __loader__=BuiltinImporter)
+    if sys.version_info < (3, 14):  # which keeps the code of annotations instead
+        vars(module)["__annotations__"] = {}
     sys.modules["__main__"] = module
     try:
         if (kind, program) == ("-m", "pip") and _PIP[-1] in sys.modules:
@@ -288,10 +294,13 @@ def _run(kind: str, program: str) -> None:
         if kind == "-m":
             runpy._run_module_as_main(program)  # type: ignore[attr-defined]  # as the interpreter calls it
         elif kind == "-c":
-            if sys.version_info >= (3, 13):  # where tracebacks have its lines
+            code = compile(program, "<string>", "exec", dont_inherit=True)
+            if sys.version_info >= (3, 14):  # where tracebacks have its lines, and warnings do not
+                linecache._register_code(code, program, "<string>")
+            elif sys.version_info >= (3, 13):  # where both have
                 lines = [f"{line}\n" for line in program.splitlines()]
                 linecache.cache["<string>"] = (len(program), None, lines, "<string>")
-            exec(compile(program, "<string>", "exec", dont_inherit=True), vars(module))
+            exec(code, vars(module))
         elif pkgutil.get_importer(program) is not None:
             runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]  # as above
         else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.environment.own import wheel_of
+from packager._environment.own import wheel_of
 from tests import processes
 from tests.processes import starting
 from tests.processes.server import COLD_PIP

@@ -267,7 +267,7 @@ def test_a_proof_is_forked_and_ends_with_the_process_that_asked(tmp_path):
 def test_the_clean_process_of_a_script_finds_what_a_fresh_one_finds(flags, tmp_path):
     (tmp_path / "script.py").write_text(f"""
 import json, os, sys
-from packager.proving.clean_process import subprocess
+from packager._proving.clean_process import subprocess
 for process in range(2):
     plain = {{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}}
     environment = {{**plain, "PYTHONHASHSEED": "0", "KELLET_CACHE": "there"}}
@@ -286,7 +286,7 @@ for process in range(2):
 PROVES = """
 import json, re, sys
 from packager import PackageExporter
-from packager.proving import ProofError, clean_process
+from packager._proving import ProofError, clean_process
 from parts.net import {net}
 try:
     with PackageExporter({file!r}, policy="auto", prove=True) as exporter:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, ModuleRecord
-from packager.environment import Distributions
-from packager.proving import CleanProcess, Proof, Question, Served, converse, order_for
-from packager.proving.proof import ProofOrder
-from packager.quick_dataclasses import replace
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest, ModuleRecord
+from packager._environment import Distributions
+from packager._proving import CleanProcess, Proof, Question, Served, converse, order_for
+from packager._proving.proof import ProofOrder
+from packager._quick_dataclasses import replace
 
 __all__ = ["ProjectAnswers", "opened", "order_of"]
 

@@ -9,8 +9,7 @@ import textwrap
 import pytest
 
 from packager import PackageExporter
-from packager.errors import ArgumentError, PackagingWarning
-from packager.proving import (
+from packager._proving import (
     Effect,
     Proof,
     ProofError,
@@ -19,6 +18,7 @@ from packager.proving import (
     clean_process,
     conversation,
 )
+from packager.errors import ArgumentError, PackagingWarning
 from tests import processes
 from tests.proving.answering import opened
 
@@ -70,8 +70,8 @@ def test_a_stored_package_that_is_installed_is_hidden(project, tmp_path):
     """
     said = said_there(project, tmp_path, code, lambda one: one.intern("autograd.**"))
     assert said == (
-        "autograd No module named 'autograd.numpy': 'autograd' is stored in the archive, and nothing else "
-        "brings it"
+        "autograd No module named 'autograd.numpy': 'autograd' is stored in the archive, and no other "
+        "package provides it"
     )
 
 
@@ -138,7 +138,7 @@ def test_what_an_editable_install_adds_is_not_there(tmp_path, link_environment):
     script = textwrap.dedent("""
         import sys
         from packager import PackageExporter
-        from packager.proving import ProofError
+        from packager._proving import ProofError
         import helper_module
         exporter = PackageExporter(sys.argv[1], policy="auto")
         exporter.save_module("probe")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from packager.cli import main
+from packager._cli import main
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -101,7 +101,7 @@ def test_export_shows_what_plan_shows_for_the_same_target(run: Callable[[Mapping
     assert found == 0
     for line in (
         "till/shop.py:6  importlib.import_module(x)",
-        "absent_plots was not found here; code that imports it will fail there as it does here",
+        "absent_plots was not found here. Code that imports it fails at the target as it does here",
         "till/.env  5 B  it looks like a secret",
         "till/rates.json  3 B  beside the code of till",
         "mock('never.**')",

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.proving.coming_back import ComingBack, NotAsStoredError, first_difference
+from packager._proving.coming_back import ComingBack, NotAsStoredError, first_difference
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -64,7 +64,7 @@ def test_the_same_comes_back_a_nan_too(come_back):
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("self.asked = 0", "net has 'asked', which it had not when it was stored"),
+        ("self.asked = 0", "net has 'asked', which it lacked when it was stored"),
         ("del self.meta['best']", "net['meta'] lacks 'best', which it had when it was stored"),
         ("self.meta['width'] = 4", "net['meta']: 'width' was 3 and is 4"),
         ("self.meta['best'] = 0.5", "net['meta']: 'best' was nan and is 0.5"),
@@ -89,7 +89,7 @@ def test_an_attribute_that_new_sets_is_named(project, tmp_path):
             vars(one := object.__new__(cls)).update(a=1) or one
         )
         [step] = ComingBack(importer).steps()
-        with pytest.raises(NotAsStoredError, match=r": net\['best'\] has 'a', which it had not") as caught:
+        with pytest.raises(NotAsStoredError, match=r": net\['best'\] has 'a', which it lacked") as caught:
             step.run()
     assert "set_extra_state" in caught.value.advice
 
@@ -97,9 +97,7 @@ def test_an_attribute_that_new_sets_is_named(project, tmp_path):
 def test_attributes_that_loading_sets_come_with_advice(come_back):
     with pytest.raises(NotAsStoredError) as caught:
         come_back("self.lock = None")
-    assert caught.value.advice.startswith(
-        "code of its class sets or takes away attributes while it is loaded"
-    )
+    assert caught.value.advice.startswith("code of its class changes attributes while it is loaded")
     assert caught.value.advice.endswith("save_object(..., factory=, config=)")
 
 
@@ -116,7 +114,7 @@ def test_more_than_rounding_is_another_value(come_back, line):
 def test_what_cannot_be_stored_again_is_told_with_its_place(come_back):
     with pytest.raises(NotAsStoredError) as caught:
         come_back("self.meta['lock'] = threading.Lock()")
-    found = "what was loaded cannot be stored again: net['meta']['lock']: lock says that it cannot be stored"
+    found = "what was loaded cannot be stored again: net['meta']['lock']: lock refuses to be stored"
     assert str(caught.value).startswith(found)
 
 

@@ -11,8 +11,8 @@ import numpy
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager._proving import ProofError
 from packager.errors import PackageError
-from packager.proving import ProofError
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -141,8 +141,8 @@ def test_a_state_dict_with_a_class_of_the_project_is_refused_with_what_helps(
     with pytest.raises(ProofError) as refused:
         exporter.close()
     [problem] = refused.value.plan.problems
-    assert "extras['values']['conf'] (its source is stored, but this is data alone" in problem.context
-    assert "save it with save_object, which takes classes" in problem.context
+    assert "extras['values']['conf'] (its source is stored, but this object was saved" in problem.context
+    assert "Save it with save_object, which stores classes" in problem.context
     assert not (tmp_path / "net.kellet").exists()
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "state", state)

@@ -14,8 +14,8 @@ import pytest
 
 import packager
 from packager import PackageExporter, PackagingWarning
-from packager.archive import ModuleRecord
-from packager.proving import (
+from packager._archive import ModuleRecord
+from packager._proving import (
     CleanProcess,
     Question,
     Run,
@@ -25,8 +25,8 @@ from packager.proving import (
     converse_until_nothing_is_named,
     line,
 )
-from packager.proving.clean_process import ProofStartError
-from packager.quick_dataclasses import replace
+from packager._proving.clean_process import ProofStartError
+from packager._quick_dataclasses import replace
 
 from .answering import ProjectAnswers, order_of
 
@@ -740,9 +740,9 @@ class Net:
     answers = ProjectAnswers(tmp_path / "project", tmp_path / "net.kellet", ())
     exporter = PackageExporter(answers.archive, policy="auto", prove=False)
     exporter.save_object("model", "model", import_module("net").Net())
-    exporter.save_entry("model", "model", "model")
-    exporter.save_check("model", {"arg0": 2})
-    with pytest.warns(PackagingWarning, match="nothing was run: what import_module"):
+    exporter.save_entry_point("model", "model", "model")
+    exporter.save_example("model", {"arg0": 2})
+    with pytest.warns(PackagingWarning, match="the modules that import_module"):
         exporter.close()
     run = converse(order_of(answers.archive), process, answers, timeout=60)
     assert run.proof.failures == ()

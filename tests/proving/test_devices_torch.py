@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.exporting import stored
-from packager.graph import sys_importer
-from packager.objects import encode
-from packager.proving import ProofError, coming_back
+from packager._archive import ArchiveReader
+from packager._exporting import stored
+from packager._graph import sys_importer
+from packager._objects import encode
+from packager._proving import ProofError, coming_back
 
 pytestmark = pytest.mark.processes(share=3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import io
 import textwrap
 from importlib import import_module
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
-from packager.calls import DEFAULT_TOLERANCE
-from packager.proving import Difference, ProofError
+from packager._calls import DEFAULT_TOLERANCE
+from packager._environment import Distributions
+from packager._proving import Difference, ProofError, differences
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -186,11 +188,11 @@ def changed(project):
 def test_an_answer_that_hangs_on_it_is_refused_with_it_among_the_first_three(changed, tmp_path, name):
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", changed(name))
-    exporter.save_check("model", ONE)
+    exporter.save_example("model", ONE)
     with pytest.raises(ProofError) as caught:
         exporter.close()
     [problem] = caught.value.problems
-    assert problem.reason == "A golden call does not give there what it gave here."
+    assert problem.reason == "An example has other outputs in the clean process."
     place = CHANGES[name][2]
     first = [one.partition(" is ")[0] for one in problem.suspects[:3]]
     assert place in first, problem.suspects
@@ -207,7 +209,7 @@ def test_with_a_call_that_agrees_it_is_silent(changed, tmp_path, name):
     net.asked = "shown"
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", net)
-        exporter.save_check("model", ONE)
+        exporter.save_example("model", ONE)
     assert exporter.proof.differences == ()
     assert exporter.plan().warnings == ()
 
@@ -220,7 +222,7 @@ TOLD = {
     ),
     "a list": "shop.state.ORDER is ['a', 'z'] here and ['a'] there (shop/state.py:4)",
     "a namespace": "shop.state.CONFIG.rate is 2.5 here and 0.5 there (shop/state.py:6)",
-    "an object": "shop.state.OPTIONS.clip is 9.0 here, and not there (shop/state.py:16)",
+    "an object": "shop.state.OPTIONS.clip is 9.0 here, but missing in the clean process (shop/state.py:16)",
     "a default": "shop.state.keep(history=) is [5] here and [] there (shop/state.py:25)",
     "a closure": "shop.state.norm.mean is 2.0 here and 0.0 there (shop/state.py:38)",
     "a counter of a class": "shop.state.Shape.made is 2 here and 0 there (shop/state.py:42)",
@@ -291,7 +293,7 @@ def test_a_failing_call_lists_them_too_and_a_subprocess_first(project, tmp_path)
     press.KINDS["wide"] = 2
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", press.Net())
-    exporter.save_check("model", ONE)
+    exporter.save_example("model", ONE)
     with pytest.raises(ProofError) as caught:
         exporter.close()
     [problem] = caught.value.problems
@@ -313,7 +315,7 @@ def test_where_nothing_differs_there_are_no_suspects(project, tmp_path):
     project({path: textwrap.dedent(text) for path, text in tree.items()})
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", import_module("shop.net").Net("fails"))
-    exporter.save_check("model", ONE)
+    exporter.save_example("model", ONE)
     with pytest.raises(ProofError) as caught:
         exporter.close()
     [problem] = caught.value.problems
@@ -330,7 +332,7 @@ def test_a_list_has_ten_items_and_the_problem_all(project, tmp_path):
     vars(more).update(dict.fromkeys(names, 1))
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", more.Net())
-    exporter.save_check("model", ONE)
+    exporter.save_example("model", ONE)
     with pytest.raises(ProofError) as caught:
         exporter.close()
     [problem] = caught.value.problems
@@ -375,8 +377,8 @@ def test_a_module_that_is_imported_for_its_effect_is_imported_before_the_object(
     train = import_module("gear.train")
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", vars(train)[saved]())
-    exporter.save_check("model", ONE)
-    told = rf"before object model/model is loaded, {imported} is imported: without what that does"
+    exporter.save_example("model", ONE)
+    told = rf"before object model/model is loaded, {imported} is imported: without this import"
     with pytest.warns(PackagingWarning, match=told):
         exporter.close()
     with PackageImporter(tmp_path / "net.kellet") as importer:
@@ -387,14 +389,34 @@ def test_a_module_that_is_imported_for_its_effect_is_imported_before_the_object(
         )
 
 
+def test_without_a_call_a_module_is_told_that_has_something_of_a_stored_one(project, tmp_path):
+    head = "from __future__ import annotations\nfrom typing import Final\n"
+    apart = {
+        "gear/rows.py": f"{head}import abc, numpy\nclass Rows: pass\n",
+        "gear/script.py": "from gear.rows import Rows\n",
+    }
+    tree = {path: textwrap.dedent(text) for path, text in {**EFFECTS, **apart}.items()}
+    project({**tree, "gear/base.py": head + tree["gear/base.py"]})
+    import_module("gear.script")
+    net = import_module("gear.net")
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", net.Below())
+    assert exporter.plan().warnings == ()
+    import_module("gear.square")
+    exporter = PackageExporter(tmp_path / "again.kellet", policy="auto")
+    exporter.save_object("model", "model", net.Net())
+    with pytest.warns(PackagingWarning, match="loaded here, [a-z ]*: gear.square"):
+        exporter.close()
+
+
 def test_only_the_object_that_needs_it_imports_it(project, tmp_path):
     project({path: textwrap.dedent(text) for path, text in EFFECTS.items()})
     train = import_module("gear.train")
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     for name in ("Net", "Virtual"):
         exporter.save_object("model", name, vars(train)[name]())
-        exporter.save_entry(name, "model", name)
-        exporter.save_check(name, ONE)
+        exporter.save_entry_point(name, "model", name)
+        exporter.save_example(name, ONE)
     exporter.save_object("model", "other", train.Below())
     with pytest.warns(PackagingWarning, match="model/Net is loaded, gear.square, gear.virtual are imported"):
         exporter.close()
@@ -410,14 +432,14 @@ def test_one_whose_effect_does_not_mend_it_is_not_kept(project, tmp_path):
     import_module("gear.base").KINDS["late"] = 3
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", train.Net())
-    exporter.save_check("model", ONE)
+    exporter.save_example("model", ONE)
     with pytest.raises(ProofError) as caught:
         exporter.close()
     [problem] = caught.value.problems
     assert problem.suspects[0] == (
         "gear.base.KINDS is {'late': 3, 'square': 2} here and {} there (gear/base.py:3)"
     )
-    assert "gear.train is imported here, and not there (gear/train.py)" in problem.suspects
+    assert "gear.train is imported here, but missing in the clean process (gear/train.py)" in problem.suspects
     assert sorted(exporter.interned_modules()) == ["gear", "gear.base", "gear.net"]
 
 
@@ -428,8 +450,8 @@ def test_one_whose_effect_does_not_mend_it_is_not_kept(project, tmp_path):
     ("here", "there", "line"),
     [
         ("1", "2", "net.A is 1 here and 2 there (net.py:3)"),
-        ("1", "", "net.A is 1 here, and not there (net.py:3)"),
-        ("", "2", "net.A is 2 there, and not here (net.py:3)"),
+        ("1", "", "net.A is 1 here, but missing in the clean process (net.py:3)"),
+        ("", "2", "net.A is 2 in the clean process, but missing here (net.py:3)"),
         ("a" * 70, "b", f"net.A is {'a' * 57}... here and b there (net.py:3)"),
         (
             "a" * 100 + "b" * 100,
@@ -478,7 +500,7 @@ def test_a_cache_of_as_many_entries_and_a_file_that_is_looked_for_are_suspects(
         rates["a"] = 3.0
         import_module("looks").rate("a")
         rates["a"] = 1.0
-        exporter.save_check("model", {"x": np.ones(1)})
+        exporter.save_example("model", {"x": np.ones(1)})
 
     with pytest.raises(ProofError) as caught:
         export({"looks.py": LOOKS}, f"looks:Net({kind!r})", call)
@@ -494,5 +516,15 @@ def test_a_file_of_the_home_folder_that_is_looked_for_is_told(export, tmp_path, 
         export(
             {"looks.py": LOOKS},
             "looks:Net('home')",
-            lambda exporter: exporter.save_check("model", {"x": np.ones(1)}),
+            lambda exporter: exporter.save_example("model", {"x": np.ones(1)}),
         )
+
+
+def test_what_a_class_has_is_read_by_its_own_name_and_what_an_object_has_by_that_too(project):
+    project({"readnet.py": "class Net:\n    SIZE = 1\nNET = Net()\ndef both(): return Net, NET\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.save_module("readnet")
+    import_module("readnet")
+    there, here = ({"readnet": {f"{name}.SIZE": (text, "value") for name in ("Net", "NET")}} for text in "12")
+    found = differences._compared(there, here, exporter.plan(), Distributions())
+    assert {one.place: int(rank) for rank, one in found} == {"readnet.NET.SIZE": 2, "readnet.Net.SIZE": 5}

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackagingError
-from packager.proving import CleanProcess, clean_process
-from packager.proving.clean_environment import Waiting
-from packager.proving.line import packed
+from packager._proving import CleanProcess, clean_process
+from packager._proving.clean_environment import Waiting
+from packager._proving.line import packed
 
 NET = "class Net:\n    width = 3\n"
 
@@ -196,7 +196,7 @@ def test_its_end_is_seen_where_what_it_forked_keeps_its_pipe_open(started, monke
 def test_its_pipes_are_no_standard_streams_where_this_process_has_closed_those():
     program = (
         "import os\n"
-        "from packager.proving import CleanProcess\n"
+        "from packager._proving import CleanProcess\n"
         "for number in range(3):\n"
         "    os.close(number)\n"
         "process = CleanProcess()\n"
@@ -255,7 +255,7 @@ def test_none_is_started_without_a_proof_or_where_nothing_runs_or_nobody_may_clo
 def test_it_ends_itself_where_the_process_that_started_it_is_killed(tmp_path, keeps_pipe):
     program = (
         "import os, signal, sys, time\n"
-        "from packager.proving import CleanProcess\n"
+        "from packager._proving import CleanProcess\n"
         "process = CleanProcess()\n"
         "print(process._children[0].pid, flush=True)\n"
         f"child = os.fork() if {keeps_pipe} else 1\n"

@@ -16,10 +16,10 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter
-from packager.archive import byte_sources
-from packager.proving import coming_back
-from packager.proving.coming_back import ComingBack
-from packager.tensors import unwritten_pages
+from packager._archive import byte_sources
+from packager._proving import coming_back
+from packager._proving.coming_back import ComingBack
+from packager._tensors import storages
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -77,7 +77,7 @@ def test_a_large_object_is_compared_in_its_map_and_each_byte_once_or_not_at_all(
     pages_are_known: bool,
 ) -> None:
     if not pages_are_known:
-        monkeypatch.setattr(unwritten_pages, "_PAGES", str(tmp_path / "no such file"))
+        monkeypatch.setattr(storages, "_PAGES", str(tmp_path / "no such file"))
     file = tmp_path / "net.kellet"
     with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "net", large())

@@ -7,8 +7,8 @@ import io
 import pytest
 
 from packager import PackageExporter
-from packager.proving.proof import ProofFailure, ProofFrame
-from packager.proving.refusing import Mends
+from packager._proving.proof import ProofFailure, ProofFrame
+from packager._proving.refusing import Mends
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -47,7 +47,7 @@ def unopened(file: str, entry: str) -> ProofFailure:
         ("fern.root", "fern is stored, with no module of that name here: correct the name", ""),
         ("lichen.core", "there is no module of that name here: correct the name", ""),
         ("fern.net", "fern.net is stored, and a library looked for it in the process", ""),
-        ("importlib", "it is here, and in no file that could be stored", 'exporter.extern("importlib")'),
+        ("importlib", "it exists here, but in no file that could be stored", 'exporter.extern("importlib")'),
     ],
 )
 def test_a_module_that_an_import_did_not_find(mends, name, advice, fix):
@@ -61,7 +61,7 @@ def test_a_file_is_named_by_where_it_lies(mends, file):
     advice, found = mends.of(unopened(file, "fern/net.py"))
     assert found == 'open(os.path.join(os.path.dirname(__file__), "names.txt"))'
     assert advice.startswith(f"{file!r} is opened relative to the working directory")
-    assert advice.endswith(": keep the file beside fern/net.py, and name it by where that lies")
+    assert advice.endswith(": keep the file beside fern/net.py, and open it by `__file__`")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_file_is_named_by_where_it_lies(mends, file):
             "fern/key.pem is here beside the code, and is not stored: it holds a",
             '"fern", "key.pem"',
         ),
-        ("fern/leaf/gone.bin", "fern/leaf/gone.bin is not here either, where the code", ""),
+        ("fern/leaf/gone.bin", "fern/leaf/gone.bin does not exist here either", ""),
         ("fern/../../a.bin", "", ""),
     ],
 )

@@ -41,9 +41,9 @@ ONE = {"arg0": np.ones(1)}
 
 def test_an_object_is_compared_before_a_call_changes_it(export):
     def more(exporter):
-        exporter.save_entry("more", "model", "model", "plus")
-        exporter.save_check("model", ONE)
-        exporter.save_check("more", ONE)
+        exporter.save_entry_point("more", "model", "model", "plus")
+        exporter.save_example("model", ONE)
+        exporter.save_example("more", ONE)
 
     proof = export(COUNTER, "count.net:Net()", more).proof
     assert proof.ok
@@ -85,7 +85,7 @@ class Net:
 with PackageExporter("out.kellet", policy="auto") as exporter:
     exporter.extern("scales")
     exporter.save_object("model", "model", Net())
-    exporter.save_check("model", {"arg0": 2})
+    exporter.save_example("model", {"arg0": 2})
 print(exporter.proof.ok, exporter.proof.steps[-1])
 """
 

@@ -12,8 +12,8 @@ import pytest
 
 import kellet
 from packager import PackagingWarning
-from packager.proving import ProofError
-from packager.proving.differences import settings_here
+from packager._proving import ProofError
+from packager._proving.differences import settings_here
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -111,7 +111,7 @@ def test_an_answer_that_hangs_on_one_is_refused_with_both(export, name):
         export(
             {"sets.py": NET + ASKS_ITS_NAME * (name == "name")},
             f"sets:Net({name!r})",
-            lambda one: one.save_check("model", {"x": numpy.ones(1)}),
+            lambda one: one.save_example("model", {"x": numpy.ones(1)}),
         )
     [problem] = caught.value.problems
     assert any(one.startswith(told) for one in problem.suspects[:3]), problem.suspects
@@ -122,7 +122,7 @@ def test_one_is_told_where_nothing_is_called_and_not_where_no_answer_hangs_on_it
     with pytest.warns(PackagingWarning, match=r"decimal.getcontext\(\).prec is 3 here and 28 there"):
         export({"sets.py": NET}, "sets:Net('hooks')")
     called = export(
-        {"sets.py": NET}, "sets:Net('hooks')", lambda one: one.save_check("model", {"x": numpy.ones(1)})
+        {"sets.py": NET}, "sets:Net('hooks')", lambda one: one.save_example("model", {"x": numpy.ones(1)})
     )
     assert called.proof.differences == ()
 

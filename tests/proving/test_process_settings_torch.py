@@ -7,7 +7,7 @@ pytest.importorskip("torch")
 import numpy
 import torch
 
-from packager.proving import ProofError
+from packager._proving import ProofError
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -33,10 +33,10 @@ def test_an_answer_that_hangs_on_one_is_refused_and_says_which(export, default_d
         export(
             {"thirds.py": strict},
             "thirds:Net()",
-            lambda one: one.save_check("model", {"x": numpy.ones(1)}),
+            lambda one: one.save_example("model", {"x": numpy.ones(1)}),
         )
     [problem] = caught.value.problems
-    assert problem.reason == "A golden call does not give there what it gave here."
+    assert problem.reason == "An example has other outputs in the clean process."
     assert "stored as 'torch.float64', found 'torch.float32'" in problem.context
     assert problem.suspects[0] == "torch.get_default_dtype() is torch.float64 here and torch.float32 there"
     assert not (tmp_path / "net.kellet").exists()
@@ -47,7 +47,9 @@ def test_a_hook_around_all_networks_is_told(export):
     try:
         with pytest.raises(ProofError) as caught:
             export(
-                {"thirds.py": NET}, "thirds:Net()", lambda one: one.save_check("model", {"x": numpy.ones(1)})
+                {"thirds.py": NET},
+                "thirds:Net()",
+                lambda one: one.save_example("model", {"x": numpy.ones(1)}),
             )
     finally:
         twice.remove()

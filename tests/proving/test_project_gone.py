@@ -12,7 +12,7 @@ import pytest
 import kellet
 import packager
 from packager import PackageExporter, PackagingWarning
-from packager.proving import ProofError, search_places
+from packager._proving import ProofError, search_places
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -51,7 +51,7 @@ def written(project, monkeypatch, tmp_path):
         net = getattr(import_module("fir.net"), cls)(os.path.join(root, path))
         exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
         exporter.save_object("model", "model", net)
-        exporter.save_check("model", {"x": np.ones(2)})
+        exporter.save_example("model", {"x": np.ones(2)})
         exporter.close()
         return exporter
 
@@ -73,7 +73,7 @@ def test_what_a_golden_call_opens_in_the_project_is_not_there(written, tmp_path,
     with pytest.raises(ProofError) as caught:
         written(cls, path)
     [problem] = caught.value.problems
-    assert problem.reason == "A golden call does not give there what it gave here."
+    assert problem.reason == "An example has other outputs in the clean process."
     assert problem.context.startswith(first)
     assert not (tmp_path / "net.kellet").exists()
 
@@ -83,7 +83,7 @@ def test_a_file_is_to_lie_beside_the_code_that_opens_it(written):
     with pytest.raises(ProofError) as caught:
         written("Read", "words/list.txt")
     [problem] = caught.value.problems
-    assert "lies in the project's folder, which is there where this is made and nowhere" in problem.context
+    assert "is in the project's folder, which the target does not have" in problem.context
     assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "list.txt"))'
 
 

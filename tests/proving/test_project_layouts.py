@@ -74,8 +74,8 @@ def test_a_layered_project_of_two_distributions_comes_back(
     assert expected == ["K", "north\n", "masts\n", [1, 2], 3, "0.3"]
     with PackageExporter(tmp_path / "station.kellet", policy="auto") as exporter:
         exporter.save_object("model", "station", station)
-        exporter.save_entry("report", "model", "station", "report")
-        exporter.save_check("report", {})
+        exporter.save_entry_point("report", "model", "station", "report")
+        exporter.save_example("report", {})
     data = [file.name for file in exporter.plan().data_files]
     assert data == [
         "config/defaults.toml",
@@ -115,8 +115,8 @@ def test_folders_in_folders_beside_the_packages_lie_there_as_they_lie_here(
     expected = json.loads(json.dumps(tree.report()))
     with PackageExporter(tmp_path / "tree.kellet", policy="auto") as exporter:
         exporter.save_object("model", "station", tree)
-        exporter.save_entry("report", "model", "station", "report")
-        exporter.save_check("report", {})
+        exporter.save_entry_point("report", "model", "station", "report")
+        exporter.save_example("report", {})
     shutil.rmtree(folder)
     command = [sys.executable, "-I", "-c", LOAD, str(tmp_path / "tree.kellet")]
     done = processes.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -134,8 +134,8 @@ def test_a_listing_leaves_out_what_is_secret_hidden_large_or_behind_a_link_below
     (folder / "tables" / "x" / "out").symlink_to(tmp_path, target_is_directory=True)
     exporter = PackageExporter(tmp_path / "wood.kellet", policy="auto")
     exporter.save_object("model", "count", importlib.import_module("wood").count)
-    exporter.save_entry("count", "model", "count")
-    exporter.save_check("count", {})
+    exporter.save_entry_point("count", "model", "count")
+    exporter.save_example("count", {})
     with pytest.warns(PackagingWarning, match="tables/x/token.json  1 B  it looks like a secret"):
         exporter.close()
     plan = exporter.plan()
@@ -154,8 +154,8 @@ def test_an_export_needs_no_working_directory(
     gone.rmdir()
     with PackageExporter(tmp_path / "away.kellet", policy="auto") as exporter:
         exporter.save_object("model", "away", away)
-        exporter.save_entry("away", "model", "away")
-        exporter.save_check("away", {})
+        exporter.save_entry_point("away", "model", "away")
+        exporter.save_example("away", {})
     assert exporter.plan().is_proved
 
 
@@ -182,10 +182,10 @@ def test_a_registry_is_as_golden_calls_leave_it(
         module.fill()
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", module.Net())
-    exporter.save_entry("model", "model", "model", "report")
-    exporter.save_check("model", {})
+    exporter.save_entry_point("model", "model", "model", "report")
+    exporter.save_example("model", {})
     if is_imported:
-        told = r"is loaded, net_of\.kinds\.a, net_of\.kinds\.b are imported: without what that does"
+        told = r"is loaded, net_of\.kinds\.a, net_of\.kinds\.b are imported: without this import"
         with pytest.warns(PackagingWarning, match=told):
             exporter.close()
     else:

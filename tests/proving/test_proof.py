@@ -16,9 +16,9 @@ from packager import (
     PackagingWarning,
     UncheckedOutputsWarning,
 )
+from packager._proving import Proof
+from packager._proving.line import packed, unpacked
 from packager.errors import ArgumentError
-from packager.proving import Proof
-from packager.proving.line import packed, unpacked
 from tests.proving.answering import opened
 
 SHOP = {
@@ -42,7 +42,7 @@ def test_an_archive_that_comes_back_is_written_and_its_proof_says_what_was_done(
     def more(exporter):
         exporter.save_module("shop")
         exporter.save_state_dict("weights", "first", {"scale": np.ones(2)})
-        exporter.save_check("model", ONES)
+        exporter.save_example("model", ONES)
 
     proof = export(SHOP, "shop.net:Net()", more).proof
     assert proof.steps == (
@@ -90,9 +90,9 @@ def test_what_a_saved_module_registers_is_there_for_a_golden_call_once_it_is_imp
     def more(exporter):
         importlib.import_module("shop.arrays")
         exporter.save_module("shop.arrays")
-        exporter.save_check("model", ONES)
+        exporter.save_example("model", ONES)
 
-    with pytest.warns(PackagingWarning, match=r"is loaded, shop\.arrays is imported: without what that does"):
+    with pytest.warns(PackagingWarning, match=r"is loaded, shop\.arrays is imported: without this import"):
         export(REGISTERED, "shop.net:Net()", more)
     with PackageImporter(tmp_path / "net.kellet") as importer:
         assert importer.manifest.imports_of("model", "model") == ("shop.arrays",)
@@ -147,10 +147,10 @@ def test_names_to_trust_and_own_pickles_are_granted_and_listed(export):
     assert exporter.proof.trusted == ("collections:Counter",)
     assert exporter.proof.pickles == ("model/sizes.pkl",)
     told = exporter.plan().warnings
-    trust = "needs names that loaders refuse unless they are told to trust them: PackageImporter(..., trust="
+    trust = "needs names that loaders refuse without trust: PackageImporter(..., trust="
     assert told == (
         f"object model/counted {trust}('collections:Counter',))",
-        "model/sizes.pkl is a pickle: loaders read it only where they are told to, by allow_pickle=True",
+        "model/sizes.pkl is a pickle: loaders read it only with allow_pickle=True",
     )
     warning, unchecked = told_at_close
     assert all(line in str(warning.message) for line in told)
@@ -190,18 +190,21 @@ def test_steps_are_told_as_progress(export, project, tmp_path):
     with PackageExporter(tmp_path / "slow.kellet", policy="auto") as exporter:
         exporter.progress = lambda step, done, total: told.append((step, done, total))
         exporter.save_module("slow")
-    assert ("proving", 1, 1) in told
+        exporter.save_object("slow", "sizes", [8, 8])
+        exporter.save_state_dict("slow", "weights", {"w": np.ones(1)})
+    assert ("proving", 3, 3) in told
+    assert {total for step, _, total in told if step == "proving"} == {3}
 
 
 def test_golden_calls_can_be_demanded(export):
-    assert export(SHOP, "shop.net:Net()", lambda one: one.save_check("model", ONES), prove="calls").proof.ok
-    from packager.exporting import RefusedPlanError
+    assert export(SHOP, "shop.net:Net()", lambda one: one.save_example("model", ONES), prove="calls").proof.ok
+    from packager._exporting import RefusedPlanError
 
-    with pytest.raises(RefusedPlanError, match="no golden call") as caught:
+    with pytest.raises(RefusedPlanError, match="Entry point has no example") as caught:
         export(SHOP, "shop.net:Net()", prove="calls")
     [problem] = caught.value.problems
     assert problem.subject == "entry point model"
-    assert problem.fix == 'exporter.save_check("model", {"arg0": ...})'
+    assert problem.fix == 'exporter.save_example("model", {"arg0": ...})'
 
 
 def test_another_value_of_prove_is_refused(tmp_path):
@@ -248,5 +251,8 @@ def test_an_object_that_is_encoded_otherwise_each_time_is_not_compared(export):
         """,
     }
     assert export(tree, "counted:Net()").proof.notes == (
-        "object model/model is encoded otherwise each time, so that it was not compared",
+        (
+            "object model/model is encoded differently each time, so it was not compared. To have it "
+            "compared, leave what changes (a time, an id) out of its state, in __getstate__"
+        ),
     )

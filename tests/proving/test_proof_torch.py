@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning
-from packager.proving.values import numbers_of
+from packager._proving.values import numbers_of
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -53,8 +53,10 @@ def test_what_has_another_name_than_its_module_gives_it_is_refused_in_the_plan(p
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", kinds.Net(SDPBackend.MATH))
     [problem] = exporter.plan().problems
-    assert problem.context.startswith("model.kind: pybind11_type '_SDPBackend' cannot be found by its name")
-    assert "keep the numbers of its members, int(member)" in problem.context
+    assert problem.context.startswith(
+        "model.kind: pybind11_type '_SDPBackend' cannot be imported by its name"
+    )
+    assert "store int(member), and make the member again" in problem.context
     with pytest.raises(PackagingError, match="_SDPBackend"):
         exporter.close()
 

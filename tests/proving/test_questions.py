@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from packager.proving import ProofFailure, Run, questions_of
-from packager.proving.proof import Proof, ProofFrame
+from packager._proving import ProofFailure, Run, questions_of
+from packager._proving.proof import Proof, ProofFrame
 
 CODE = "/tmp/kellet-proving-1/2/cache/code"
 PLACE = ProofFrame("net/base.py", 3, "load", stored=True)

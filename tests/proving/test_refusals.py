@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
-from packager.proving import ProofError
+from packager._proving import ProofError
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -49,7 +49,7 @@ def test_a_module_imported_by_a_computed_name_is_served(export, tmp_path):
                     return x * import_module("press." + CHOICE).factor
         """,
     }
-    exporter = export(tree, "press.net:Net()", lambda one: one.save_check("model", ONE))
+    exporter = export(tree, "press.net:Net()", lambda one: one.save_example("model", ONE))
     assert exporter.proof.ok
     assert sorted(exporter.interned_modules()) == ["press", "press.fast", "press.net"]
     with PackageImporter(tmp_path / "net.kellet") as importer:
@@ -94,9 +94,9 @@ def test_a_registry_that_another_import_filled(export, tmp_path):
         """,
         "gear/train.py": "import gear.kinds\nfrom gear.net import Net\n",
     }
-    told = "before object model/model is loaded, gear.kinds is imported: without what that does"
+    told = "before object model/model is loaded, gear.kinds is imported: without this import"
     with pytest.warns(PackagingWarning, match=told):
-        export(tree, "gear.train:Net()", lambda one: one.save_check("model", ONE))
+        export(tree, "gear.train:Net()", lambda one: one.save_example("model", ONE))
     with PackageImporter(tmp_path / "net.kellet") as importer:
         assert sorted(importer.manifest.stored_modules) == ["gear", "gear.kinds", "gear.net", "gear.registry"]
         assert importer.load_object("model", "model")(3) == 9
@@ -117,9 +117,9 @@ def test_a_golden_answer_that_differs_there(export, tmp_path):
                     return x * FACTOR
         """,
     }
-    problem = refused(export, tmp_path, tree, "scale:tune(2.5)", lambda one: one.save_check("model", ONE))
+    problem = refused(export, tmp_path, tree, "scale:tune(2.5)", lambda one: one.save_example("model", ONE))
     assert problem.context.startswith("output: off by 1.5 at most\n")
-    assert "keep what the object needs in its attributes, not in globals" in problem.context
+    assert "keep everything that the object needs in its attributes, not in globals" in problem.context
     assert problem.suspects == ("scale.FACTOR is 2.5 here and 1.0 there (scale.py:2)",)
 
 
@@ -248,12 +248,12 @@ def test_all_that_does_not_come_back_is_told_together(project, tmp_path):
 
 def test_records_that_contradict_the_manifest_are_no_missing_proof(export, tmp_path, monkeypatch):
     """What cannot be read there is a failure: that nothing was asked would be a warning."""
-    from packager.exporting.stored import StoredObject
+    from packager._exporting.stored import StoredObject
 
     record = StoredObject.record.fget
 
     def with_one_more(stored):
-        from packager.archive import TypeUse
+        from packager._archive import TypeUse
 
         found = record(stored)
         return replace(found, types=(*found.types, TypeUse("pump:Gone", "value")))
@@ -265,4 +265,4 @@ def test_records_that_contradict_the_manifest_are_no_missing_proof(export, tmp_p
         "An object cannot be loaded from the archive.",
         "names of objects",
     )
-    assert "the manifest says pump:Gone, which its records do not name" in problem.context
+    assert "the manifest lists pump:Gone, which its records do not name" in problem.context

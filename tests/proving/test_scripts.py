@@ -64,8 +64,8 @@ def test_a_method_that_a_base_of_the_project_brings_finds_what_it_imports(script
         model = Net()
         print(model.told(), model.deep())
         """,
-        "exporter.save_entry('told', 'model', 'model', 'told')",
-        "exporter.save_check('told', {})",
+        "exporter.save_entry_point('told', 'model', 'model', 'told')",
+        "exporter.save_example('told', {})",
     )
     assert expected == "told of net 3"
     assert scripts.load("model.told(), model.deep()") == "told of net 3"
@@ -108,7 +108,7 @@ def test_a_list_that_was_changed_in_place_is_told_where_nothing_is_called(script
 
 
 def test_a_list_that_was_changed_in_place_is_the_suspect_of_a_call_that_differs(scripts):
-    call = "exporter.save_check('model', {'x': 1})"
+    call = "exporter.save_example('model', {'x': 1})"
     told = scripts.export(SHUFFLED, call)
     assert "check model\n" in told
     assert "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] there" in told

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
-from packager.proving import ProofError
+from packager._proving import ProofError
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -45,9 +45,9 @@ def lit(export, monkeypatch, tmp_path):
             monkeypatch.setenv(name, value)
 
         def more(exporter: PackageExporter) -> None:
-            exporter.save_check("model", CHECK)
+            exporter.save_example("model", CHECK)
             for answer in answers:
-                exporter.answer(answer, "none")
+                exporter.allow_variable(answer)
 
         try:
             export(TREE, f"lamp.net:{saved}()", more)
@@ -74,21 +74,24 @@ def test_an_answer_that_hangs_on_a_variable_is_refused_until_it_is_said_to_be_se
     lit, tmp_path, saved, name, value, line, first
 ):
     told = lit(saved, {name: value})
-    assert told.startswith(f"A golden call does not give there what it gave here. {first}\n")
-    assert f"set here in the environment, and not there: {name} (read at {line}); let the object hold" in told
-    assert told.endswith(f'exporter.answer("os:environ.{name}", "none")')
+    assert told.startswith(f"An example has other outputs in the clean process. {first}\n")
+    assert f"set here in the environment, but not in the clean process: {name} (read at {line}). Keep" in told
+    assert told.endswith(f'exporter.allow_variable("{name}")')
     assert f" {value} " not in told.replace(f"off by {value} ", "")  # it may be a secret
-    assert lit(saved, {name: value}, f"os:environ.{name}") == ""
+    assert lit(saved, {name: value}, name) == ""
     with PackageImporter(tmp_path / "net.kellet") as importer:
         assert len(importer.check()) == 1
 
 
 def test_an_answer_that_hangs_on_all_variables_is_refused_until_they_are_said_to_be_set_there(lit):
     told = lit("Gathering", {"LAMP_TIMES": "3"})
-    assert told.startswith("A golden call does not give there what it gave here. output: off by 2 at most\n")
-    assert "not there: what not every machine sets (read at lamp/net.py:16); let the object hold" in told
-    assert told.endswith('exporter.answer("os:environ.*", "none")')
-    assert lit("Gathering", {"LAMP_TIMES": "3"}, "os:environ.*") == ""
+    assert told.startswith("An example has other outputs in the clean process. output: off by 2 at most\n")
+    assert (
+        "clean process: variables that not every machine sets (read at lamp/net.py:16). Keep the value"
+        in told
+    )
+    assert told.endswith('exporter.allow_variable("*")')
+    assert lit("Gathering", {"LAMP_TIMES": "3"}, "*") == ""
 
 
 def test_what_libraries_read_for_themselves_is_there_as_here(export, monkeypatch):
@@ -105,9 +108,9 @@ def test_what_libraries_read_for_themselves_is_there_as_here(export, monkeypatch
 
     def more(exporter: PackageExporter) -> None:
         exporter.extern("shades")
-        exporter.save_check("model", CHECK)
+        exporter.save_example("model", CHECK)
 
-    with pytest.warns(PackagingWarning, match="shades is extern without a known distribution"):
+    with pytest.warns(PackagingWarning, match="shades is required without a known distribution"):
         exporter = export(tree, "lamp.net:Shaded()", more)
     assert (exporter.proof.ok, exporter.proof.variables) == (True, ())
 
@@ -120,4 +123,4 @@ def test_a_global_that_comes_of_a_variable_is_told_beside_it(lit):
         assert lit("Free", {"LAMP_SCALE": "4"}) == ""
     [one] = [str(warning.message) for warning in caught]
     assert "lamp.SCALE" not in one
-    assert one.count("LAMP_SCALE is a variable of the environment that is set here") == 1
+    assert one.count("LAMP_SCALE is an environment variable that is set here") == 1

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter
-from packager.proving import ProofError
+from packager._proving import ProofError
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
@@ -100,7 +100,7 @@ def called(*packages: str) -> Callable[[PackageExporter], None]:
     def more(exporter: PackageExporter) -> None:
         for package in packages:
             exporter.intern(f"{package}.**")
-        exporter.save_check("model", {"x": 2})
+        exporter.save_example("model", {"x": 2})
 
     return more
 
@@ -218,7 +218,7 @@ def late():
         rules += [problem.fix for problem in problems]
     assert problems == ()
     assert rules[2:] == [
-        'exporter.extern("fastpress.**")  # absent here, too: what widelib/__init__.py:4 tries fails alike'
+        'exporter.extern("fastpress.**")  # absent here, too: widelib/__init__.py:4 fails in the same way'
     ]
     exporter.close()
 

@@ -19,8 +19,8 @@ import numpy
 import pytest
 
 import kellet
-from packager.proving.differences import line_of, look_at, words_of
-from packager.proving.values import Texts, numbers_of
+from packager._proving.differences import line_of, look_at, words_of
+from packager._proving.values import Texts, numbers_of
 
 
 class Entries(dict):
@@ -103,6 +103,29 @@ def test_a_function_is_told_by_what_it_does():
     assert spelt.startswith("function tests.proving.test_values:named ")
     copy = types.FunctionType(other.__code__.replace(co_qualname="named"), vars(sys.modules[__name__]))
     assert Texts(()).of(copy)[0] != spelt
+
+
+CELL = """
+def scale(x):
+    for one in x:
+        if one{digits}:
+            np.log(one)
+    return np.asarray(np.{name}(x, 2), dtype=float)
+"""
+
+
+def test_a_function_is_the_same_where_its_imports_stand_in_the_text_of_another_cell():
+    def spelt(text):
+        names = {"__name__": __name__}
+        exec(compile(text, "cell", "exec"), names)
+        return Texts(()).of(names["scale"])[0]
+
+    cell = CELL.format(name="maximum", digits="")
+    together = spelt("import numpy as np\n" + cell)
+    assert spelt(cell) == together
+    assert spelt(CELL.format(name="minimum", digits="")) != together
+    assert spelt(CELL.format(name="maximum", digits=" > 1")) != together
+    assert spelt(cell.replace("    return", "            break\n    return")) != together
 
 
 @pytest.mark.parametrize(

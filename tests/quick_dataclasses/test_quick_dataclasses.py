@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from packager import quick_dataclasses
-from packager.quick_dataclasses import field_names
+from packager import _quick_dataclasses as quick_dataclasses
+from packager._quick_dataclasses import field_names
 from tests.tables import one_test
 
 BOTH = pytest.mark.parametrize("made_by", [dataclasses, quick_dataclasses], ids=["python", "quick"])
@@ -175,13 +175,13 @@ def test_frozen_records_with_slots_are_pickled() -> None:
         quick_dataclasses.replace(Pickled(1), third=1)  # type: ignore[call-arg]  # on purpose
 
 
-def test_records_of_columns_are_those_that_calls_make() -> None:
+def test_instances_of_columns_are_those_that_calls_make() -> None:
     texts = ["a", "b"]
-    assert quick_dataclasses.records(Pickled, 2, iter([1, 2]), texts) == [Pickled(1, "a"), Pickled(2, "b")]
-    assert quick_dataclasses.records(Pickled, 1, itertools.repeat(1), texts) == [Pickled(1, "a")]
-    assert quick_dataclasses.records(Pickled, 0, [], []) == []
+    assert quick_dataclasses.instances(Pickled, 2, iter([1, 2]), texts) == [Pickled(1, "a"), Pickled(2, "b")]
+    assert quick_dataclasses.instances(Pickled, 1, itertools.repeat(1), texts) == [Pickled(1, "a")]
+    assert quick_dataclasses.instances(Pickled, 0, [], []) == []
     with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter than argument 1"):
-        quick_dataclasses.records(Pickled, 2, [1, 2])
+        quick_dataclasses.instances(Pickled, 2, [1, 2])
 
 
 def test_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,3 +204,14 @@ def test_a_field_that_is_not_given_takes_no_default() -> None:
     told = {"__annotations__": {"x": "int"}, "x": quick_dataclasses.field(default=1, init=False)}
     with pytest.raises(TypeError, match=r"^Wrong: x is not among what is given, so it takes no default$"):
         quick_dataclasses.dataclass(type("Wrong", (), told))
+
+
+@BOTH
+def test_a_field_without_a_default_follows_none_with_one_but_by_keyword(made_by: Any) -> None:
+    def told(**options: Any) -> Any:
+        names = {"__annotations__": {"x": "int", "y": "int"}, "x": 1, "y": made_by.field(**options)}
+        return made_by.dataclass(type("Told", (), names))
+
+    with pytest.raises(TypeError, match=r"default.* follows .*default"):
+        told()
+    assert told(kw_only=True)(y=2).y == 2

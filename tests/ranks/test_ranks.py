@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kellet.distributed import ProcessGroup
+from packager._ranks import OtherRankError, Ranks, RanksDisagreeError
 from packager.errors import ArgumentError
-from packager.ranks import OtherRankError, Ranks, RanksDisagreeError
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
 
 

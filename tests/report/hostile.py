@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from packager import PackageExporter
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     ExternRecord,

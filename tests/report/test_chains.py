@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from packager.report.module_html import chains
-from packager.report.records import ModuleFacts, Site
+from packager._report.html_text import chains
+from packager._report.page_parts import ModuleFacts, Site
 
 
 def module(name: str, *importers: str, action: str = "intern", standard: bool = False) -> ModuleFacts:

@@ -6,10 +6,10 @@ import html
 
 import pytest
 
-from packager.archive import ArchiveReader
-from packager.report import page_html, page_of_archive
-from packager.report.html_text import MOST_BYTES, text
-from packager.report.records import (
+from packager._archive import ArchiveReader
+from packager._report import page_html, page_of_archive
+from packager._report.html_text import MOST_BYTES, text
+from packager._report.page_parts import (
     Area,
     Code,
     Facts,
@@ -23,7 +23,7 @@ from packager.report.records import (
     Table,
     Treemap,
 )
-from packager.texts import HIDDEN
+from packager._texts import HIDDEN
 
 from .hostile import ODD_TEXTS, hostile_archive
 from .test_pages import Parsed

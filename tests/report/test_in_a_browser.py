@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.differences import compare_files
-from packager.errors import PackagingWarning
-from packager.report import page_html, page_of_archive, page_of_differences, page_of_plan
+from packager._archive import ArchiveReader
+from packager._differences import compare_files
+from packager._report import page_html, page_of_archive, page_of_differences, page_of_plan
 
 from .browser import Browser, browser
 from .hostile import hostile_archive
@@ -35,14 +34,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         with PackageExporter(folder / "bert.kellet", policy="auto", prove=False) as exporter:
             exporter.save_object("model", "model", bert.build())
-            exporter.save_check("model", bert.tokenize(["one", "another"]))
+            exporter.save_example("model", bert.tokenize(["one", "another"]))
             plan = exporter.plan()
     finally:
         sys.path.remove(str(MODELS))
-    with (
-        pytest.warns(PackagingWarning, match="no module is stored"),
-        PackageExporter(folder / "pipeline.kellet", policy="auto", prove=False) as exporter,
-    ):
+    with PackageExporter(folder / "pipeline.kellet", policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", _pipeline())
     hostile_archive(folder / "hostile.kellet", modules=100_000, tensors=20_000)
     for name in NAMES[:3]:

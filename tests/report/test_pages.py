@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import packager
 from docs import draw_pictures
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.cli import main
-from packager.exporting import ExportPlan, PlanProblem
-from packager.report import page_html, page_of_archive, page_of_plan
+from packager._archive import ArchiveReader
+from packager._cli import main
+from packager._exporting import ExportPlan, PlanProblem
+from packager._report import page_html, page_of_archive, page_of_plan
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -91,7 +92,7 @@ def net(project: Project, tmp_path: Path) -> Path:
     tied = np.arange(4, dtype="f4")
     with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", pagenet.Net())
-        exporter.save_check("model", {"x": np.ones((3, 2), "f4")})
+        exporter.save_example("model", {"x": np.ones((3, 2), "f4")})
         exporter.save_state_dict("model", "best", {"a": tied, "b": tied, "c": np.array([1, np.nan, np.inf])})
         exporter.save_text("model", "words.txt", "one two")
     return target
@@ -103,7 +104,7 @@ def test_the_page_shows_identity_modules_and_tensors(net: Path) -> None:
     page = Parsed(page_of(net))
     assert page.open == []
     assert f"identity {identity}" in page.text
-    assert "pagenet.layers intern" in page.text
+    assert "pagenet.layers stored" in page.text
     assert "preset auto: project code" in page.text
     assert "pagenet pagenet/__init__.py:1 pagenet.layers" in page.text
     rows = {row[0]: row[1:] for row in page.rows}
@@ -121,13 +122,24 @@ def test_the_first_screen_says_what_it_is_how_to_load_it_and_what_it_runs(net: P
     shown = Parsed(page_of(net)).text
     assert shown.index("what it is") < shown.index("identity (sha256)")
     assert "what it is 1 object, 1 state dict, with classes of kellet, pagenet" in shown
-    assert 'load it PackageImporter("net.kellet").load_object("model", "model")' in shown
-    assert "code of 2 modules, which import subprocess, ctypes, socket: none" in shown
+    assert 'load it packager.load("net.kellet")' in shown
+    assert "code of 2 modules; it does not import subprocess, ctypes or socket" in shown
     with PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False) as exporter:
         exporter.save_source_string("outside", "import socket\nimport subprocess\n")
     shown = Parsed(page_of(tmp_path / "out.kellet")).text
     assert "subprocess (in outside), socket (in outside)" in shown
     assert 'load it PackageImporter("out.kellet")' in shown
+
+
+def test_a_call_by_position_has_the_names_of_parameters(net: Path, tmp_path: Path) -> None:
+    import pagenet  # the project of the fixture
+
+    target = tmp_path / "placed.kellet"
+    packager.save(pagenet.Net(), target, example=np.ones((3, 2), "f4"), prove=False)
+    page = Parsed(page_of(target))
+    assert ["model", "model", "takes", "x", "float32 [3, 2]", "1, 1, 1, 1, 1, 1"] in page.rows
+    assert "all files" in page.text
+    assert "shares" not in page.text
 
 
 def test_without_values_the_bytes_of_tensors_are_not_read(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +213,7 @@ def test_what_is_no_archive_leaves_the_page_that_was_there(
     (tmp_path / "net.kellet").write_bytes(b"no archive")
     (tmp_path / "net.html").write_text("before")
     assert main(["report", str(tmp_path / "net.kellet"), "-o", str(tmp_path / "net.html")]) == 3
-    assert capsys.readouterr().err.startswith("packager: ")
+    assert capsys.readouterr().err.startswith("kellet: ")
     assert (tmp_path / "net.html").read_text() == "before"
 
 
@@ -216,7 +228,8 @@ def test_the_page_of_a_plan_shows_what_is_wrong_and_what_to_paste(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = (
-        "import importlib\nimport not_here_at_all\ndef load(name): return importlib.import_module(name)\n"
+        "import importlib\nimport numpy\nimport not_here_at_all\n"
+        "def load(name): return importlib.import_module(name)\n"
     )
     monkeypatch.chdir(project({"planshop.py": source}))
     assert main(["plan", "planshop", "--html", "plan.html"]) == 1
@@ -224,11 +237,14 @@ def test_the_page_of_a_plan_shows_what_is_wrong_and_what_to_paste(
     page = Parsed(Path("plan.html").read_text(encoding="utf-8"))
     assert page.open == []
     problem = next(row for row in page.rows if row[0] == "not_here_at_all")
-    assert problem[3] == "planshop (asked for) → not_here_at_all (planshop.py:2)"
-    assert ["planshop.py:3", "load", "importlib.import_module(name)"] in page.rows
+    assert problem[3] == "planshop (asked for) → not_here_at_all (planshop.py:3)"
+    assert ["planshop.py:4", "load", "importlib.import_module(name)"] in page.rows
     assert "Plan for planshop" in page.text
+    assert "From the standard library: importlib. " in page.text
     assert main(["plan", "planshop", "--mock", "not_here_at_all", "--html", "plan.html"]) == 0
-    assert "not yet proved" in Parsed(Path("plan.html").read_text(encoding="utf-8")).text
+    html = Path("plan.html").read_text(encoding="utf-8")
+    assert '<span class="mark ">not yet proved</span>' in html
+    assert "Warnings 1 licences to look at 1" in Parsed(html).text
 
 
 def test_the_page_of_a_plan_shows_what_is_otherwise_in_the_clean_process() -> None:

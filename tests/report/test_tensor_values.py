@@ -12,9 +12,9 @@ import pytest
 
 import kellet
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.differences import Member
-from packager.report.archive_tensors import TensorValues, ValueReader
+from packager._archive import ArchiveReader
+from packager._differences import Member
+from packager._report.archive_tensors import TensorValues, ValueReader
 
 
 def values(arrays: Mapping[str, Any], budget: int = 1 << 20) -> dict[str, TensorValues]:

@@ -159,6 +159,8 @@ def reductions() -> list[Sample]:
             sample("prod", make(2, 3), axis=0, keepdims=True),
         ]
         made += [sample("cumprod", make(2, 3), axis=1), sample("product_of_others", make(2, 4), axis=1)]
+    both = ("var_mean", "std_mean")
+    made += [sample(name, real(4, 3), axis=(0,), correction=c) for name in both for c in (0, 1)]
     made += [sample("var", real(4), correction=0), sample("std", real(4, 2), axis=(0,), correction=2)]
     made += [sample("norm", real(3, 4), ord=ord, axis=(1,)) for ord in (0, 1, 3, 1.5, -2.0, np.inf, -np.inf)]
     made += [sample("norm", complex_(3), ord=1), sample("norm", complex_(3), ord=3)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     Manifest,
@@ -17,10 +17,10 @@ from packager.archive import (
     TensorSpec,
     add_tensors,
 )
+from packager._objects import encode
+from packager._state_dicts import StateDictView, encode_state_dict, open_state_dict
+from packager._state_dicts.viewing import _itemsize
 from packager.errors import ArchiveError
-from packager.objects import encode
-from packager.state_dicts import StateDictView, encode_state_dict, open_state_dict
-from packager.state_dicts.viewing import _itemsize
 from tests.tables import one_test
 
 
@@ -150,5 +150,7 @@ def test_memory_of_extras_is_no_key_and_may_be_written() -> None:
 
 def test_a_tensor_of_a_dtype_that_no_array_has_says_how_it_is_read() -> None:
     assert _itemsize(TensorSpec("w", "F32", (2,), (1,), 0, 0)) == 4
-    with pytest.raises(ArchiveError, match=r"^tensor 'w': no array here has the dtype F4; its bytes can be"):
+    with pytest.raises(
+        ArchiveError, match=r"^tensor 'w': no array here has the dtype F4; `kellet extract` writes its bytes"
+    ):
         _itemsize(TensorSpec("w", "F4", (2,), (1,), 0, 0))

@@ -13,11 +13,11 @@ from safetensors.numpy import load as load_safetensors
 
 import kellet
 from kellet import nn
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
-from packager.audit import TrustContext, UntrustedNamesError
+from packager._archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
+from packager._audit import TrustContext, UntrustedNamesError
+from packager._state_dicts import StateDictView, encode_state_dict, open_state_dict, storing
+from packager._state_dicts.storing import encode_extras
 from packager.errors import ArchiveError
-from packager.state_dicts import StateDictView, encode_state_dict, open_state_dict, storing
-from packager.state_dicts.storing import encode_extras
 from packager.testing.round_trips import resolve
 from tests.tables import one_test
 
@@ -277,8 +277,8 @@ def test_a_map_of_a_file_is_an_entry_like_any_array_and_is_said_to_come_back_as_
     state = {"whole": mapped, "row": mapped[1], "plain": np.asarray(mapped)}
     encoded = encode_state_dict(state)
     assert encoded.extras == b""
-    assert [(said.path, said.reason.partition(":")[0]) for said in encoded.warnings] == [
-        (f"state['{key}']", "a numpy.memmap comes back as an ordinary array in memory")
+    assert [(said.path, said.reason.partition(";")[0]) for said in encoded.warnings] == [
+        (f"state['{key}']", "a numpy.memmap is stored by its values and loads as an ordinary array")
         for key in ("whole", "row")
     ]
     assert "or save numpy.asarray() of it" in encoded.warnings[0].reason

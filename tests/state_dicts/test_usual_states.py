@@ -13,7 +13,7 @@ import pytest
 import kellet
 from kellet.nn import Linear
 from packager import PackageExporter, PackageImporter
-from packager.state_dicts import encode_state_dict, storing
+from packager._state_dicts import encode_state_dict, storing
 from tests.tables import one_test
 
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4).copy()

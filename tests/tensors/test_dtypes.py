@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.archive import ArchiveReader
-from packager.tensors import (
+from packager._archive import ArchiveReader
+from packager._tensors import (
     DTYPES,
     ITEMSIZE,
     SPELLED,
@@ -27,7 +27,7 @@ from packager.tensors import (
     raw_dtype,
     stored_as,
 )
-from packager.weights import open_checkpoint, write_checkpoint
+from packager._weights import open_checkpoint, write_checkpoint
 from tests import processes
 from tests.tables import one_test
 
@@ -117,7 +117,7 @@ def test_float8_kinds_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_the_table_needs_neither_numpy_nor_kellet() -> None:
     code = (
-        "import sys, packager.tensors as t; t.DTYPES, t.lay_out, t.stored_as('<f4');"
+        "import sys, packager._tensors as t; t.DTYPES, t.lay_out, t.stored_as('<f4');"
         "print({'numpy', 'kellet'} & set(sys.modules))"
     )
     run = processes.run([sys.executable, "-c", code], cold=True, capture_output=True, text=True, check=True)
@@ -132,14 +132,14 @@ NEWER = [name for name in ("uint1", "int1", "complex32", "bcomplex32") if hasatt
 def test_a_dtype_of_ml_dtypes_that_the_table_lacks_is_refused_and_not_stored_as_void(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = importlib.import_module("packager.tensors.dtypes")
+    known = importlib.import_module("packager._tensors.dtypes")
     monkeypatch.setattr(known, "_EXTENSIONS", known._EXTENSIONS - {name})
     for table in (DTYPES, SPELLED):
         monkeypatch.delitem(table, name, raising=False)  # type: ignore[arg-type]  # a dict, not to be changed
     array = np.ones(2).astype(getattr(ml_dtypes, name))
     exporter = PackageExporter(tmp_path / "a.kellet", fsync=False, prove=False)
     exporter.save_object("m", "o", [array])
-    with pytest.raises(PackagingError, match=f"dtype {name} has no stored form"):
+    with pytest.raises(PackagingError, match=f"dtype {name} cannot be stored"):
         exporter.close()
 
 

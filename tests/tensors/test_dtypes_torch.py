@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader
-from packager.tensors import DTYPES, cast, dtype_of, full, join, library_of, roll, tensor_of, to_numpy
-from packager.weights import write_checkpoint
+from packager._archive import ArchiveReader
+from packager._tensors import DTYPES, cast, dtype_of, full, join, library_of, roll, tensor_of, to_numpy
+from packager._weights import write_checkpoint
 
 FLOAT8 = [name for name in DTYPES if name.startswith("float8") and DTYPES[name].in_torch]
 

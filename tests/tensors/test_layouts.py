@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.tensors import contiguous_strides, fits, is_contiguous, overlapping, span
+from packager._tensors import contiguous_strides, fits, is_contiguous, overlapping, span
 
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kellet
-from packager.migrations import Cast, Migration, default, merge, migrate, rename
-from packager.tensors import cast, dtype_of, full, join, library_of, roll, tensor_of, to_numpy
+from packager._migrations import Cast, Migration, default, merge, migrate, rename
+from packager._tensors import cast, dtype_of, full, join, library_of, roll, tensor_of, to_numpy
 from tests.tables import one_test
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import kellet
 from packager import Shard
+from packager._tensors import cover_problem, rank_range
 from packager.errors import ArgumentError
-from packager.tensors import cover_problem, rank_range
 from tests.tables import one_test
 
 

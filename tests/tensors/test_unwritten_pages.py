@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from packager.tensors import MappedPages, unwritten_pages
+from packager._tensors import MappedPages, storages
 
 PAGE = mmap.PAGESIZE
 IS_KNOWN = Path("/proc/self/pagemap").exists()
@@ -65,5 +65,5 @@ def test_another_file_and_memory_of_no_file_are_not_the_same(views, tmp_path):
 
 @pytest.mark.parametrize("name", ["_MAPS", "_PAGES"])
 def test_nothing_is_known_where_the_system_does_not_say(views, monkeypatch, name, tmp_path):
-    monkeypatch.setattr(unwritten_pages, name, str(tmp_path / "absent"))
+    monkeypatch.setattr(storages, name, str(tmp_path / "absent"))
     assert not MappedPages().are_same(*views)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from packager._toml_text import toml_string
 from packager.errors import ArgumentError
-from packager.toml_text import toml_string
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

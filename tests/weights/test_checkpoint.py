@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
-from packager.archive.safetensors import spell_header
-from packager.errors import ArgumentError, LegacyFormatError
-from packager.weights import (
-    PickleRefused,
+from packager._archive import ArchiveReader
+from packager._archive.safetensors import spell_header
+from packager._weights import (
+    CheckpointPickleError,
     open_checkpoint,
     read_torch_file,
     stored_tensor,
     write_checkpoint,
     zip_files,
 )
+from packager.errors import ArgumentError, LegacyFormatError
 
 
 def as_lists(checkpoint):
@@ -78,7 +78,7 @@ def test_a_folder_of_arrays(tmp_path):
     np.save(tmp_path / "encoder" / "0" / "weight.npy", np.asfortranarray(W))
     np.save(tmp_path / "bias.npy", B.astype(">f4"))
     checkpoint = open_checkpoint(tmp_path)
-    assert (checkpoint.format, list(checkpoint)) == ("npy folder", ["bias", "encoder.0.weight"])
+    assert (checkpoint.format, list(checkpoint)) == ("npy", ["bias", "encoder.0.weight"])
     assert as_lists(checkpoint) == {"bias": B.tolist(), "encoder.0.weight": W.tolist()}
     np.save(tmp_path / "encoder.0.weight.npy", W)
     with pytest.raises(LegacyFormatError, match=r"two files give the key 'encoder\.0\.weight'"):
@@ -94,7 +94,7 @@ def test_a_folder_of_many_arrays_keeps_none_of_them_open(tmp_path):
     checkpoint = open_checkpoint(tmp_path)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     np.save(tmp_path / "3.npy", np.ones(5))
-    with pytest.raises(LegacyFormatError, match=r"3\.npy: 168 bytes; there were 136 when it was opened"):
+    with pytest.raises(LegacyFormatError, match=r"3\.npy: it has changed since it was opened; open it again"):
         checkpoint["3"].numpy()
 
 
@@ -126,7 +126,7 @@ def test_shards_are_one_mapping(tmp_path):
     index = shards(tmp_path, {"b": "b.safetensors", "w": "a.safetensors"})
     for path in (index, tmp_path):
         checkpoint = open_checkpoint(path)
-        assert (checkpoint.format, list(checkpoint)) == ("safetensors, 2 shards", ["b", "w"])
+        assert (checkpoint.format, checkpoint.shards, list(checkpoint)) == ("safetensors", 2, ["b", "w"])
         assert as_lists(checkpoint) == {"w": W.tolist(), "b": B.tolist()}
 
 
@@ -217,7 +217,7 @@ def test_old_names_of_rebuilt_tensors_are_read(tmp_path):
 def test_settings_of_any_class_are_refused_together_and_left_out_on_request(tmp_path):
     held = {"state_dict": {"w": W}, "args": Namespace(lr=0.1), "when": datetime.date(2020, 1, 1)}
     path = torch_zip(tmp_path / "a.pt", held)
-    with pytest.raises(PickleRefused) as caught:
+    with pytest.raises(CheckpointPickleError) as caught:
         open_checkpoint(path)
     assert "argparse.Namespace" in str(caught.value)
     assert "datetime.date" in str(caught.value)
@@ -233,9 +233,7 @@ def test_a_part_can_be_named_by_a_path_with_dots(tmp_path):
     held = {"a.b": {"c": {"w": W}}, "a": {"b": {"x": W}}, "lr": 0.1}
     path = torch_zip(tmp_path / "a.pt", held)
     assert list(open_checkpoint(path, unwrap="a.b.c")) == ["w"]
-    with pytest.raises(
-        LegacyFormatError, match=r"found 2 state dicts; say which one.*\n    a\.b\.c: dict of 1"
-    ):
+    with pytest.raises(LegacyFormatError, match=r"found 2 state dicts\. Name one.*\n    a\.b\.c: dict of 1"):
         open_checkpoint(path)
     assert set(open_checkpoint(path, everything=True)) == {"a.b.c.w", "a.b.x"}
 
@@ -267,7 +265,7 @@ def test_a_folder_that_holds_no_one_state_names_its_files(tmp_path, names, told)
 
 def test_nothing_to_unwrap(tmp_path):
     np.savez(tmp_path / "a.npz", w=W)
-    with pytest.raises(LegacyFormatError, match="nothing to unwrap: the file is one state dict"):
+    with pytest.raises(LegacyFormatError, match="there is nothing to unwrap: the file is one state dict"):
         open_checkpoint(tmp_path / "a.npz", unwrap="model")
 
 
@@ -308,6 +306,13 @@ def test_one_state_dict_of_an_archive_is_a_checkpoint_and_the_others_are_left_ou
     ]
 
 
+def test_an_archive_without_a_state_dict_is_told(tmp_path):
+    with PackageExporter(tmp_path / "a.kellet", fsync=False) as exporter:
+        exporter.save_text("net", "words.txt", "a")
+    with pytest.raises(LegacyFormatError, match="the archive holds no state dict; load its object"):
+        open_checkpoint(tmp_path / "a.kellet")
+
+
 def test_what_is_of_no_known_format_is_told_by_its_first_bytes(tmp_path):
     (tmp_path / "x").write_bytes(b"abcdefghij")
     with pytest.raises(LegacyFormatError, match=r"^x: found b'abcdefgh' at its start; expected"):
@@ -321,7 +326,7 @@ def test_an_archive_is_read_with_bounds_and_not_mapped(tmp_path, monkeypatch):
         given.append(options)
         return ArchiveReader(path, **options)
 
-    monkeypatch.setattr("packager.weights.checkpoint.ArchiveReader", opened)
+    monkeypatch.setattr("packager._weights.checkpoint.ArchiveReader", opened)
     written = write_checkpoint(tmp_path / "a.kellet", {"w": W}, fsync=False)
     assert open_checkpoint(written.path)["w"].numpy().tolist() == W.tolist()
     assert given == [{"mmap": False}]
@@ -395,7 +400,7 @@ def test_a_pickled_array_without_numbers_is_named_and_left_out(tmp_path, name, p
     value = NO_NUMBERS[name]
     held = {"w": W, name: value, "inside": [1, value, (value,)], "z": W}
     file = torch_zip(tmp_path / "run.pt", held, protocol)
-    with pytest.raises(PickleRefused, match=r"the pickle names .numpy\.dtype\('.*--skip-unknown"):
+    with pytest.raises(CheckpointPickleError, match=r"(?s)the pickle names .numpy\.dtype\('.*--skip-unknown"):
         open_checkpoint(file)
     checkpoint = open_checkpoint(file, skip_unknown=True)
     assert {key: checkpoint[key].numpy().tolist() for key in checkpoint} == {"w": W.tolist(), "z": W.tolist()}

@@ -14,7 +14,7 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter, PackageImporter
-from packager.weights import Checkpoint, LegacyTensor, open_checkpoint, write_checkpoint
+from packager._weights import Checkpoint, LegacyTensor, open_checkpoint, write_checkpoint
 
 
 @pytest.fixture(params=["npz", "safetensors", "kellet"])

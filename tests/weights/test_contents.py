@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.errors import LegacyFormatError, MigrationError
-from packager.weights import contents as contents_module
-from packager.weights import write_checkpoint
-from packager.weights.contents import Contents, state_dict_in
-from packager.weights.legacy_tensors import LegacyStorage, LegacyTensor, checked_tensor
-from packager.weights.pickle_machine import Named, Opaque
+from packager._weights import contents as contents_module
+from packager._weights import write_checkpoint
+from packager._weights.contents import Contents, state_dict_in
+from packager._weights.legacy_tensors import LegacyStorage, LegacyTensor, checked_tensor
+from packager._weights.pickle_machine import Named, Opaque
+from packager.errors import CheckpointError, LegacyFormatError
 
 
 def tensor(*shape: int) -> LegacyTensor:
@@ -66,7 +66,7 @@ def test_state_dicts_among_which_to_choose_are_told_up_to_ten(count: int, more: 
         found({f"k{n:02}": {"w": W} for n in range(count)})
     first, *rest = str(refused.value).splitlines()
     assert first == (
-        f"x.pt: found {count} state dicts; say which one (unwrap=, --unwrap), or take everything "
+        f"x.pt: found {count} state dicts. Name one (unwrap=, --unwrap), or take everything "
         "(everything=True, --everything):"
     )
     assert rest == [*(f"    k{n:02}: dict of 1 with 1 tensor" for n in range(min(count, 10))), *more]
@@ -138,7 +138,7 @@ def test_the_state_of_a_schedule_and_of_a_scaler_is_taken_as_it_is(state: dict[s
     assert (dict(contents.state), contents.container) == (state, "lr_schedulers.1")
     for strange in (Opaque("m.Schedule", {}), Named("m.function")):
         with pytest.raises(
-            LegacyFormatError, match=r"found no state dict, but dict of \d; no tensor is in it"
+            LegacyFormatError, match=r"found no state dict, but dict of \d; it holds no tensor"
         ):
             found({**state, "more": strange})
 
@@ -289,13 +289,27 @@ def test_a_value_is_shown_in_a_few_words(value: Any, shown: str) -> None:
 @pytest.mark.parametrize(("count", "more"), [(10, []), (51, ["    and 41 more"])])
 def test_what_cannot_be_written_is_told_up_to_ten(tmp_path: Any, count: int, more: list[str]) -> None:
     wrong = {
-        "safetensors": ({f"k{n}": np.zeros(1, "c16") for n in range(count)}, "no place for"),
+        "safetensors": ({f"k{n}": np.zeros(1, "c16") for n in range(count)}, "cannot store"),
         "kellet": ({f"k{n}": np.array(["a"]) for n in range(count)}, "tensors that cannot be written"),
     }
     for ending, (state, said) in wrong.items():
-        with pytest.raises(MigrationError) as refused:
+        with pytest.raises(CheckpointError) as refused:
             write_checkpoint(tmp_path / f"x.{ending}", state)
         first, *rest = str(refused.value).splitlines()
         assert said in first
         assert [line.split(":")[0] for line in rest] == [*(f"    'k{n}'" for n in range(10)), *more]
         assert len(refused.value.problems) == count
+
+
+@pytest.mark.parametrize("beside", ["optimizer", "train_state"])
+def test_weights_at_the_top_are_not_passed_over_for_what_lies_beside_them(beside: str) -> None:
+    root = {"layer.weight": W, beside: {"layer.weight": W}}
+    with pytest.raises(LegacyFormatError, match=rf"found 2 state dicts\. .*\n    '': .*\n    {beside}: "):
+        found(root)
+    assert "layer.weight" in found(root, unwrap="").state
+    assert found(root, unwrap=beside).container == beside
+
+
+def test_a_number_at_the_top_is_no_state_dict() -> None:
+    assert found({"net_x": {"weight": W}, "epoch": tensor()}).container == "net_x"
+    assert found({"model": {"weight": W}, "rng_state": tensor(5)}).container == "model"

@@ -12,8 +12,8 @@ import pytest
 
 import kellet
 from packager import PackageImporter
+from packager._weights import array_of, open_checkpoint, open_torch_package, read_torch_file, write_checkpoint
 from packager.errors import LegacyFormatError
-from packager.weights import array_of, open_checkpoint, open_torch_package, read_torch_file, write_checkpoint
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 WHOLE = np.arange(12, dtype="f4").reshape(3, 4)
@@ -166,7 +166,7 @@ def test_a_state_dict_can_be_named(golden):
 def test_the_state_of_an_optimiser_is_read_without_torch(golden, tmp_path, monkeypatch, as_):
     checkpoint = open_checkpoint(golden, unwrap="optimizer")
     write_checkpoint(tmp_path / "new.kellet", checkpoint, fsync=False)
-    monkeypatch.setattr("packager.tensors.verbs.is_installed", lambda name: False)
+    monkeypatch.setattr("packager._tensors.dtypes.is_installed", lambda name: False)
     with PackageImporter(tmp_path / "new.kellet") as importer:
         found = importer.load_state_dict("model", "weights", as_=as_)
         assert list(found) == ["state", "param_groups"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.weights.lazy_arrays import (
+from packager._weights.lazy_arrays import (
     LazyArray,
     _boxes_of_run,
     _runs,
@@ -19,7 +19,7 @@ from packager.weights.lazy_arrays import (
     joined,
     made_whole,
 )
-from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
+from packager._weights.legacy_tensors import LegacyStorage, checked_tensor
 
 SHAPES = [(), (3,), (2, 3), (3, 1, 2), (2, 2, 2), (1, 3)]
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.tensors import raw_dtype
-from packager.weights import as_lazy, constant, joined, made_whole, open_checkpoint, write_checkpoint
-from packager.weights.lazy_arrays import LazyArray
+from packager._tensors import raw_dtype
+from packager._weights import as_lazy, constant, joined, made_whole, open_checkpoint, write_checkpoint
+from packager._weights.lazy_arrays import LazyArray
 
 DTYPES = ["bool", "int8", "int64", "float16", "float32", "bfloat16", "float8_e5m2", "complex64"]
 SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (4,), (2, 3), (3, 0), (2, 1, 3)]

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from packager._weights import legacy_bounds, open_checkpoint
+from packager._weights.torch_packages import open_torch_package
 from packager.errors import LegacyFormatError
-from packager.weights import legacy_bounds, open_checkpoint
-from packager.weights.torch_packages import open_torch_package
 
 
 def npy(path: Path, header: str) -> Path:
@@ -37,7 +37,7 @@ def test_a_header_of_numpy_has_as_many_bytes_as_numpy_reads(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("brackets", "message"), [(198, "with other entries"), (199, "201 brackets, at most 200 are read")]
+    ("brackets", "message"), [(198, "of other entries"), (199, "201 brackets, at most 200 are read")]
 )
 def test_brackets_of_a_header_are_counted(tmp_path: Path, brackets: int, message: str) -> None:
     path = npy(tmp_path / "a.npy", header_of(extra=", 'x': [" + "(), " * (brackets - 1) + "]"))
@@ -130,8 +130,10 @@ def pickled(key: str, lists: int) -> bytes:
 
 @pytest.mark.parametrize("header", ["foo()", "{'descr': x}"])
 def test_what_is_wrong_with_a_header_is_told_without_an_address(tmp_path: Path, header: str) -> None:
-    with pytest.raises(LegacyFormatError, match=r"a\.npy: a header .* on line 1: a (Call|Name)\)$"):
+    told = r"a\.npy: a header .* on line 1: (a )?(Call|Name)(\(.*\))?\)$"  # Python 3.14 says more of it
+    with pytest.raises(LegacyFormatError, match=told) as refused:
         open_checkpoint(npy(tmp_path / "a.npy", header))
+    assert "0x" not in str(refused.value)
 
 
 def test_a_file_of_objects_alone_is_no_empty_checkpoint(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packager.weights.pickle_machine import PickleRefused
-from packager.weights.pickle_opcodes import read_pickle
-from packager.weights.torch_names import torch_names
+from packager._weights.pickle_machine import CheckpointPickleError
+from packager._weights.pickle_opcodes import read_pickle
+from packager._weights.torch_names import torch_names
 from tests import processes
 
 plain = st.recursive(
@@ -77,7 +77,7 @@ def test_shared_and_nested_data_costs_what_the_pickle_costs():
     ],
 )
 def test_everything_else_is_refused_with_its_place(pickled, message):
-    with pytest.raises(PickleRefused, match=message):
+    with pytest.raises(CheckpointPickleError, match=message):
         read(pickled)
 
 
@@ -89,16 +89,16 @@ def test_a_mutated_pickle_gives_data_or_is_refused(data):
     )
     for _ in range(data.draw(st.integers(1, 4))):
         pickled[data.draw(st.integers(0, len(pickled) - 1))] = data.draw(st.integers(0, 255))
-    with contextlib.suppress(PickleRefused):
+    with contextlib.suppress(CheckpointPickleError):
         read(bytes(pickled))
 
 
 def test_nothing_is_imported_or_run():
     script = """
 import io, pickle, sys
-from packager.weights.pickle_machine import PickleRefused
-from packager.weights.pickle_opcodes import read_pickle
-from packager.weights.torch_names import torch_names
+from packager._weights.pickle_machine import CheckpointPickleError
+from packager._weights.pickle_opcodes import read_pickle
+from packager._weights.torch_names import torch_names
 seen = []
 class Attack:
     def __reduce__(self):
@@ -110,7 +110,7 @@ sys.addaudithook(lambda event, args: seen.append(event))
 for pickled in hostile:
     try:
         read_pickle(io.BytesIO(pickled), names)
-    except PickleRefused:
+    except CheckpointPickleError:
         continue
     raise SystemExit("read")
 bad = {"exec", "import", "os.system", "subprocess.Popen", "compile", "open", "pickle.find_class"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickletools
 
-from packager.weights.pickle_opcodes import _OPERATIONS
+from packager._weights.pickle_opcodes import _OPERATIONS
 
 PRICES = {
     "PROTO": 0,

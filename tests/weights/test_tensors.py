@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from packager._tensors import boxes, reshaped_strides
+from packager._weights.legacy_tensors import LegacyStorage, checked_tensor
 from packager.errors import LegacyFormatError
-from packager.tensors import boxes, reshaped_strides
-from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
 
 
 def storage_of(array: np.ndarray, dtype: str = "") -> tuple[LegacyStorage, list[tuple[int, int]]]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.errors import MigrationError
-from packager.migrations import Migration, merge, migrate
-from packager.weights import open_checkpoint, write_checkpoint, writing
-from packager.weights.legacy_tensors import LegacyStorage, LegacyTensor
+from packager._migrations import Migration, merge, migrate
+from packager._weights import open_checkpoint, write_checkpoint, writing
+from packager._weights.legacy_tensors import LegacyStorage, LegacyTensor
+from packager.errors import CheckpointError
 
 
 def storage(nbytes: int) -> LegacyStorage:
@@ -26,7 +26,7 @@ def over(one: LegacyStorage, count: int) -> dict[str, LegacyTensor]:
 
 
 def said(path: Path, state: Any) -> str:
-    with pytest.raises(MigrationError) as caught:
+    with pytest.raises(CheckpointError) as caught:
         write_checkpoint(path, state, fsync=False)
     assert not path.exists()
     return str(caught.value)
@@ -36,7 +36,7 @@ def test_three_hundred_keys_of_one_storage_are_refused_before_the_file_is_begun(
     assert said(tmp_path / "a.safetensors", over(storage(100 << 20), 300)) == (
         "a.safetensors: 300 tensors over 104857600 distinct bytes would be written as 31457280000 bytes; "
         "the limit is 7784628224: 64 for each, and 1073741824. Nothing was written; write a .kellet, which "
-        "stores what keys share once, or take fewer keys"
+        "stores shared bytes once, or take fewer keys"
     )
 
 

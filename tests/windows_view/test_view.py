@@ -63,7 +63,7 @@ with multiprocessing.Pool(1) as pool:
 
 def test_what_is_set_on_a_module_is_set_on_the_one_of_the_process(tmp_path: Path) -> None:
     program = """
-from packager import atomic
+from packager import _atomic as atomic
 before = os._exit
 atomic.os._exit = "held"
 print(os._exit, atomic.os._exit, hasattr(atomic.os, "fork"), hasattr(os, "fork"))
@@ -85,7 +85,7 @@ import contextlib, io, json, pathlib, warnings
 os.chdir(pathlib.Path(sys.argv[0]).parent)
 os.environ["KELLET_CACHE"] = str(pathlib.Path("Cache").resolve())
 from packager import PackageExporter, PackageImporter
-from packager.cli import main
+from packager._cli import main
 def said(*words):
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
         code = main(list(words))
@@ -182,7 +182,7 @@ with PackageImporter("OUT") as importer:
     done, listed, again, _, text = cased(tmp_path, program)
     assert done.startswith("(0, 'OUT: ")
     assert listed == "Cache Net.kellet OUT program.py"
-    assert again == "(1, 'packager: out: not an empty folder; name one that does not exist')"
+    assert again == "(1, 'kellet: out: not an empty folder; name one that does not exist')"
     assert text == "first"
 
 

@@ -3,9 +3,6 @@
 This package knows no operation. `bridge.py` is where `kellet.core` tells it what a tensor is.
 """
 
-from typing import TYPE_CHECKING
-
-from ..absent import absent as _absent
 from . import anomaly_mode as anomaly_mode
 from . import function as function
 from . import grad_mode as grad_mode
@@ -23,10 +20,12 @@ from .modes import inference_mode as inference_mode
 from .modes import is_grad_enabled as is_grad_enabled
 from .modes import no_grad as no_grad
 from .modes import set_grad_enabled as set_grad_enabled
+from .saved import SavedTensor as SavedTensor
 from .variable import Variable as Variable
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "anomaly_mode",
     "backward",
@@ -45,8 +44,3 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
-
-if not TYPE_CHECKING:  # type checkers would take every name for one that is here
-
-    def __getattr__(name):
-        raise _absent("autograd", name)

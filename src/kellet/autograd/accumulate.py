@@ -65,21 +65,26 @@ def accumulator(leaf: Variable) -> AccumulateGrad:
     return node  # type: ignore[return-value]  # hooks.node is declared below this class
 
 
-def before_leaf(hooks: LeafHooks, value: Any, graph: bool) -> Any:
+def before_leaf(hooks: LeafHooks, value: object, graph: bool) -> Any:
     """Run the tensor hooks of a leaf over its whole gradient; return the gradient to go on with."""
     grads = [value]
     run_tensor_hooks(hooks, grads, graph)
     return grads[0]
 
 
-def finish_leaf(leaf: Variable, hooks: LeafHooks, value: Any, graph: bool) -> None:
+def finish_leaf(leaf: Variable, hooks: LeafHooks, value: object, graph: bool) -> None:
     """Accumulate with hooks around it: node pre-hooks, `.grad`, post-accumulate hooks, node hooks.
+
+    As in PyTorch the last see the values of a first gradient, which post-accumulate hooks may have changed.
 
     Raises HookError for a post-accumulate hook that answers something.
     """
     if hooks.pre:
         value = run_pre_hooks(hooks.pre, [value], graph)[0]
+    first = leaf._grad is None and not graph
     accumulate(leaf, value, fresh=False, graph=graph)
+    if first and leaf._grad is not None:
+        value = leaf._grad._array
     if hooks.post_accumulate:
         for entry in hooks.post_accumulate:
             answer = entry.hook(leaf)
@@ -92,7 +97,7 @@ def finish_leaf(leaf: Variable, hooks: LeafHooks, value: Any, graph: bool) -> No
         run_post_hooks(hooks.post, (), (value,), graph)
 
 
-def accumulate(leaf: Variable, value: Any, fresh: bool, graph: bool) -> None:
+def accumulate(leaf: Variable, value: object, fresh: bool, graph: bool) -> None:
     """Add `value` to the gradient of `leaf`; `fresh`: nothing else holds its array.
 
     Without a graph an existing gradient is changed in place, as in PyTorch, so that views of it

@@ -14,6 +14,8 @@ from .node import Node
 from .passes import Pass
 from .variable import Variable
 
+__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+
 
 class detect_anomaly:
     """Watch all threads: a gradient that becomes NaN raises GradientError, and names the step.

@@ -44,7 +44,7 @@ class Bridge:
 bridge = Bridge()
 
 
-def wrap(array: Any) -> Variable:
+def wrap(array: object) -> Variable:
     """Return a Tensor over `array` (not copied) without a history."""
     tensor: Variable = _new(bridge.tensor)
     tensor._array = array if type(array) is np.ndarray else np.asarray(array)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..dtypes import is_differentiable
 from ..errors import GradientError
+from ..hooks import signature_of
 from .bridge import bridge, wrap
 from .modes import PackHooks, Task, no_grad, state
 from .node import Node, Target, sequence_numbers, target
@@ -93,7 +93,7 @@ class FunctionContext(Node):
         """The saved tensors as handles that take pack hooks of their own."""
         if self._saved is RELEASED:
             raise released_error(self.name())
-        return tuple([SavedTensor(self, index) for index in range(len(self._saved))])
+        return tuple([SavedTensor._of(self, index) for index in range(len(self._saved))])
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say that forward changed these inputs in place; each must be returned as an output."""
@@ -229,12 +229,12 @@ class Function:
         )
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: object, inputs: tuple[Any, ...], output: object) -> None:
         """Save what backward needs, where forward does not take `ctx`."""
         raise NotImplementedError("setup_context is not implemented; write it beside a forward without ctx")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: object, *grads: Any) -> Any:
         """Return the gradients of forward's arguments; to be written by the subclass."""
         raise NotImplementedError(
             "You must implement either the backward method of this custom autograd.Function, as a static "
@@ -267,7 +267,7 @@ def _with_defaults(
     forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
     """The arguments of forward, with those that were left out."""
-    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound = signature_of(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 

@@ -30,7 +30,7 @@ class _Limits(NamedTuple):
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: object,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -67,8 +67,8 @@ def gradcheck(
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
+    inputs: object,
+    grad_outputs: object = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,

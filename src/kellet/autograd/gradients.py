@@ -58,12 +58,12 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
+    tensors: object,
+    grad_tensors: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     *,
-    inputs: Any = None,
+    inputs: object = None,
 ) -> None:
     """Add the gradients of `tensors` to `.grad` of the leaves they were made from.
 
@@ -89,9 +89,9 @@ def backward(
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
+    outputs: object,
+    inputs: object,
+    grad_outputs: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

@@ -8,9 +8,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..absent import absent as _absent
 from ..errors import GradientError
 from ..hooks import RemovableHandle, require_callable
 from .engine import current_pass
@@ -31,7 +30,7 @@ __all__ = [
 ]
 
 
-def increment_version(tensor: Any) -> None:
+def increment_version(tensor: object) -> None:
     """Tell autograd that the data of a tensor (or of several) was changed behind its back.
 
     A graph that saved the old values then raises VersionError instead of using the new ones.
@@ -171,9 +170,3 @@ def _place_of(tensor: Any) -> Callable[[], Any]:
             "register_multi_grad_hook needs tensors that require a gradient; leave the others out of the list"
         )
     return weakref.ref(edge.node if type(edge) is Edge else edge)
-
-
-if not TYPE_CHECKING:  # type checkers would take every name for one that is here
-
-    def __getattr__(name):
-        raise _absent("autograd.graph", name)

@@ -82,7 +82,7 @@ class LeafHooks(NodeHooks):
             return self.post_accumulate
 
 
-def hooks_of(holder: Any, name: str, kind: type[Any]) -> Any:
+def hooks_of(holder: object, name: str, kind: type[Any]) -> Any:
     """Return the hooks that `holder` keeps under `name`, made of `kind` when there are none."""
     found = getattr(holder, name)
     if found is None:
@@ -148,7 +148,7 @@ def run_post_hooks(
     return [from_tensor(tensor, graph) for tensor in inputs]
 
 
-def as_tensor(value: Any, graph: bool) -> Any:
+def as_tensor(value: object, graph: bool) -> Any:
     """Return the gradient as hooks see it. A broadcast view is copied, so that a hook may write to it."""
     if value is None or graph:
         return value

@@ -58,8 +58,7 @@ def one_step(node: RuleNode) -> bool:
     for edge in edges:
         if edge is not None and (edge._nr >= 0 or edge._hooks is not None):  # type: ignore[union-attr]  # a leaf
             return False
-    nothing_saved = node.inputs is None and node.outputs is None and not node.kept
-    context = node if nothing_saved else node.context(node.needs, False, False)
+    context = node.context(node.needs, False, False)
     try:
         thread.run(_finish_step, node, context, gradient)
     except RuntimeError as error:

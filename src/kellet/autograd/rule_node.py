@@ -150,7 +150,7 @@ class RuleNode(Node):
         if index not in self.rule.wanted(self.needs):
             raise AttributeError(f"{self.rule.label} saved no value {name!r}")
         self._saved_inputs(False) if index >= 0 else self._saved_outputs(False)
-        return SavedTensor(self, index)
+        return SavedTensor._of(self, index)
 
     def pack_one(self, index: int, hooks: PackHooks) -> None:
         """Send one saved value through hooks of its own."""

@@ -141,7 +141,7 @@ def pack(variable: Variable, number: int | None = None) -> Any:
     return variable if number is None else OutputValue(variable, number)
 
 
-def repack(value: Any, hooks: PackHooks, node: Node, edge: Target | None) -> PackedValue:
+def repack(value: object, hooks: PackHooks, node: Node, edge: Target | None) -> PackedValue:
     """Return a saved value sent through hooks of its own; `edge` is the place of an input when it was saved.
 
     Raises GradientError where hooks are set already, or nothing was saved that they could pack.
@@ -232,12 +232,24 @@ class _without_hooks:
 class SavedTensor:
     """One saved value of a node, as `grad_fn._raw_saved_...` shows it: pack hooks for it alone.
 
-    Source: torch's SavedTensor.
+    Source: torch.autograd.SavedTensor. Raises RuntimeError where it is called.
+
+    >>> node = kellet.ones(1, requires_grad=True).exp().grad_fn
+    >>> isinstance(node._raw_saved_result, kellet.autograd.SavedTensor)
+    True
     """
 
-    def __init__(self, holder: Any, index: int) -> None:
-        self._holder = holder
-        self._index = index
+    _holder: Any
+    _index: int
+
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden; nodes make them")
+
+    @classmethod
+    def _of(cls, holder: Any, index: int) -> SavedTensor:
+        made = cls.__new__(cls)
+        made._holder, made._index = holder, index
+        return made
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         """Pack this value now, and unpack it when backward, or a reader, wants it.

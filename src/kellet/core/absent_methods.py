@@ -1,4 +1,4 @@
-"""Methods of PyTorch's tensors that kellet's do not have: asking for one says so, and where to look.
+"""Methods of PyTorch's tensors that kellet's lack and people use: asking for one says what there is instead.
 
 Python 3.11 reads every attribute of a class with `__getattr__` four times as slowly (20 ns where it
 takes 4), those that are there too, and one operation reads dozens. So each absent name stands here
@@ -7,11 +7,9 @@ as a descriptor of its own: an addition with its backward takes 0.85 of what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from ..absent import absent
-from .absent_names import ABSENT_NAMES
+from ..absent import OF_TENSORS, absent
 
 
 class AbsentMethod:
@@ -26,15 +24,7 @@ class AbsentMethod:
         raise absent("Tensor", self.name)
 
 
-class AbsentMethods:
-    """The last base of Tensor, so that what any other base defines is found before."""
-
-    __slots__ = ()
-
-    def __dir__(self) -> Iterable[str]:
-        kind = type(self)
-        return [name for name in super().__dir__() if name not in ABSENT_NAMES or hasattr(kind, name)]
-
-
-for _name in ABSENT_NAMES:
-    setattr(AbsentMethods, _name, AbsentMethod(_name))
+def hint_at_absent(tensor: type[Any]) -> None:
+    """Give the class of tensors a descriptor for each of these names."""
+    for name in OF_TENSORS:
+        setattr(tensor, name, AbsentMethod(name))

@@ -17,9 +17,10 @@ from ..autograd.bridge import bridge
 from ..autograd.modes import modes, state
 from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
+from ..errors import ShapeError
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named, scaled, tensor_of
 from .meeting import times
 
 if TYPE_CHECKING:
@@ -110,6 +111,74 @@ def _operator(name: str) -> tuple[Callable[[Any, Any], Tensor], Callable[[Any, A
     return left, right
 
 
+def rsub(input: Tensor, other: object, *, alpha: complex | Tensor = 1) -> Tensor:
+    """Return `other - alpha * input`.
+
+    >>> kellet.rsub(kellet.tensor([1, 2]), 10)
+    tensor([9, 8])
+    """
+    taken: Tensor = scaled(input, alpha)
+    return taken.neg().add(other)
+
+
+def isin(
+    elements: float | Tensor,
+    test_elements: float | Tensor,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Tensor:
+    """Tell where a value is among `test_elements`; with `invert`, where it is not.
+
+    One of both may be a number. `assume_unique` promises that each has no value twice.
+
+    >>> kellet.isin(kellet.tensor([1, 2, 3]), kellet.tensor([2]))
+    tensor([False,  True, False])
+    """
+    values, wanted = (one._array if isinstance(one, Variable) else one for one in (elements, test_elements))
+    return tensor_of(np.asarray(np.isin(values, wanted, assume_unique=assume_unique, invert=invert)))
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Tell which elements have no imaginary part.
+
+    >>> kellet.isreal(kellet.tensor([1.0, 2.0]))
+    tensor([True, True])
+    """
+    return tensor_of(np.isreal(input._array))
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Tell which elements are positive infinity.
+
+    >>> kellet.isposinf(kellet.tensor([1.0, float("inf")]))
+    tensor([False,  True])
+    """
+    return tensor_of(np.isposinf(input._array))
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Tell which elements are negative infinity.
+
+    >>> kellet.isneginf(kellet.tensor([1.0, float("-inf")]))
+    tensor([False,  True])
+    """
+    return tensor_of(np.isneginf(input._array))
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Say whether a tensor of one element is not zero. Raises ShapeError for more of them.
+
+    >>> kellet.is_nonzero(kellet.tensor([0.0]))
+    False
+    """
+    if input._array.size != 1:
+        raise ShapeError(
+            f"is_nonzero: the truth of {input._array.size} elements is ambiguous; use .any() or .all()"
+        )
+    return bool(input._array.any())
+
+
 class Arithmetic(Variable):
     """Binary operators, and the methods of the same names."""
 
@@ -162,7 +231,7 @@ class Arithmetic(Variable):
 
     # --- by name ----------------------------------------------------------------------------------
 
-    def add(self, other: Any, *, alpha: complex | Tensor = 1) -> Tensor:
+    def add(self, other: object, *, alpha: complex | Tensor = 1) -> Tensor:
         """Return `self + alpha * other`.
 
         >>> kellet.add(kellet.tensor([1, 2]), kellet.tensor([3, 4]), alpha=10)
@@ -170,7 +239,7 @@ class Arithmetic(Variable):
         """
         return named(ADD, self, times(alpha, other, self, ADD))
 
-    def sub(self, other: Any, *, alpha: complex | Tensor = 1) -> Tensor:
+    def sub(self, other: object, *, alpha: complex | Tensor = 1) -> Tensor:
         """Return `self - alpha * other`.
 
         >>> kellet.sub(kellet.tensor([5, 7]), kellet.tensor([1, 2]), alpha=2)
@@ -178,7 +247,7 @@ class Arithmetic(Variable):
         """
         return named(SUB, self, times(alpha, other, self, SUB))
 
-    def mul(self, other: Any) -> Tensor:
+    def mul(self, other: object) -> Tensor:
         """Return `self * other`, element by element.
 
         >>> kellet.mul(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
@@ -186,7 +255,7 @@ class Arithmetic(Variable):
         """
         return named(MUL, self, other)
 
-    def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    def div(self, other: object, *, rounding_mode: str | None = None) -> Tensor:
         """Return `self / other`; integers give the default floating dtype.
 
         `rounding_mode` "trunc" rounds the quotient towards zero, "floor" downwards.
@@ -209,7 +278,7 @@ class Arithmetic(Variable):
         """
         return apply(NEG, (self,), NONE)
 
-    def floor_divide(self, other: Any) -> Tensor:
+    def floor_divide(self, other: object) -> Tensor:
         """Return the quotient rounded downwards.
 
         >>> kellet.floor_divide(kellet.tensor([7, -7]), 2)
@@ -217,7 +286,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["floor_divide"], self, other)
 
-    def remainder(self, other: Any) -> Tensor:
+    def remainder(self, other: object) -> Tensor:
         """Return the remainder of division, with the sign of the divisor.
 
         >>> kellet.remainder(kellet.tensor([7, -7]), 4)
@@ -225,7 +294,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["remainder"], self, other)
 
-    def fmod(self, other: Any) -> Tensor:
+    def fmod(self, other: object) -> Tensor:
         """Return the remainder of division, with the sign of the dividend.
 
         >>> kellet.fmod(kellet.tensor([7, -7]), 4)
@@ -233,7 +302,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["fmod"], self, other)
 
-    def pow(self, other: Any) -> Tensor:
+    def pow(self, other: object) -> Tensor:
         """Return `self ** other`, element by element.
 
         >>> kellet.pow(kellet.tensor([2.0, 3.0]), 2)
@@ -241,7 +310,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["pow"], self, other)
 
-    def matmul(self, other: Any) -> Tensor:
+    def matmul(self, other: object) -> Tensor:
         """Return the matrix product; vectors count as one row or column, leading axes broadcast.
 
         >>> kellet.matmul(kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
@@ -249,7 +318,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["matmul"], self, other)
 
-    def maximum(self, other: Any) -> Tensor:
+    def maximum(self, other: object) -> Tensor:
         """Return the larger of two values, element by element; NaN wins.
 
         >>> kellet.maximum(kellet.tensor([1, 5]), kellet.tensor([3, 2]))
@@ -257,7 +326,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["maximum"], self, other)
 
-    def minimum(self, other: Any) -> Tensor:
+    def minimum(self, other: object) -> Tensor:
         """Return the smaller of two values, element by element; NaN wins.
 
         >>> kellet.minimum(kellet.tensor([1, 5]), kellet.tensor([3, 2]))
@@ -265,7 +334,7 @@ class Arithmetic(Variable):
         """
         return named(RULES["minimum"], self, other)
 
-    def atan2(self, other: Any) -> Tensor:
+    def atan2(self, other: object) -> Tensor:
         """Return the angle of the point (other, self), in radians.
 
         >>> kellet.atan2(kellet.tensor([1.0, -1.0]), kellet.tensor([1.0, 1.0]))
@@ -281,6 +350,167 @@ class Arithmetic(Variable):
     subtract = sub
     true_divide = div
     negative = neg
+
+    # --- comparisons, logic and bits: no gradient flows through them ------------------------------
+
+    def eq(self, other: object) -> Tensor:
+        """Tell where two values are equal.
+
+        >>> kellet.eq(kellet.tensor([1, 2]), kellet.tensor([1, 3]))
+        tensor([ True, False])
+        """
+        return named(RULES["eq"], self, other)
+
+    def ne(self, other: object) -> Tensor:
+        """Tell where two values differ.
+
+        >>> kellet.ne(kellet.tensor([1, 2]), kellet.tensor([1, 3]))
+        tensor([False,  True])
+        """
+        return named(RULES["ne"], self, other)
+
+    def lt(self, other: object) -> Tensor:
+        """Tell where `self < other`.
+
+        >>> kellet.lt(kellet.tensor([1, 2]), 2)
+        tensor([ True, False])
+        """
+        return named(RULES["lt"], self, other)
+
+    def le(self, other: object) -> Tensor:
+        """Tell where `self <= other`.
+
+        >>> kellet.le(kellet.tensor([1, 2]), 1)
+        tensor([ True, False])
+        """
+        return named(RULES["le"], self, other)
+
+    def gt(self, other: object) -> Tensor:
+        """Tell where `self > other`.
+
+        >>> kellet.gt(kellet.tensor([1, 2]), 1)
+        tensor([False,  True])
+        """
+        return named(RULES["gt"], self, other)
+
+    def ge(self, other: object) -> Tensor:
+        """Tell where `self >= other`.
+
+        >>> kellet.ge(kellet.tensor([1, 2]), 2)
+        tensor([False,  True])
+        """
+        return named(RULES["ge"], self, other)
+
+    def isnan(self) -> Tensor:
+        """Tell where an element is not a number.
+
+        >>> kellet.isnan(kellet.tensor([1.0, float("nan")]))
+        tensor([False,  True])
+        """
+        return apply(RULES["isnan"], (self,), NONE)
+
+    def isinf(self) -> Tensor:
+        """Tell where an element is infinite.
+
+        >>> kellet.isinf(kellet.tensor([1.0, float("inf")]))
+        tensor([False,  True])
+        """
+        return apply(RULES["isinf"], (self,), NONE)
+
+    def isfinite(self) -> Tensor:
+        """Tell where an element is neither infinite nor NaN.
+
+        >>> kellet.isfinite(kellet.tensor([1.0, float("inf")]))
+        tensor([ True, False])
+        """
+        return apply(RULES["isfinite"], (self,), NONE)
+
+    def signbit(self) -> Tensor:
+        """Tell where the sign bit is set.
+
+        >>> kellet.signbit(kellet.tensor([-2.0, 3.0]))
+        tensor([ True, False])
+        """
+        return apply(RULES["signbit"], (self,), NONE)
+
+    def logical_and(self, other: object) -> Tensor:
+        """Tell where both are not zero.
+
+        >>> kellet.logical_and(kellet.tensor([0, 2]), kellet.tensor([1, 1]))
+        tensor([False,  True])
+        """
+        return named(RULES["logical_and"], self, other)
+
+    def logical_or(self, other: object) -> Tensor:
+        """Tell where one of both is not zero.
+
+        >>> kellet.logical_or(kellet.tensor([0, 2]), kellet.tensor([0, 0]))
+        tensor([False,  True])
+        """
+        return named(RULES["logical_or"], self, other)
+
+    def logical_xor(self, other: object) -> Tensor:
+        """Tell where exactly one is not zero.
+
+        >>> kellet.logical_xor(kellet.tensor([0, 2]), kellet.tensor([1, 1]))
+        tensor([ True, False])
+        """
+        return named(RULES["logical_xor"], self, other)
+
+    def logical_not(self) -> Tensor:
+        """Tell where an element is zero.
+
+        >>> kellet.logical_not(kellet.tensor([0, 2]))
+        tensor([ True, False])
+        """
+        return apply(RULES["logical_not"], (self,), NONE)
+
+    def bitwise_and(self, other: object) -> Tensor:
+        """Return the bits that both have.
+
+        >>> kellet.bitwise_and(kellet.tensor([5, 3]), 1)
+        tensor([1, 1])
+        """
+        return named(RULES["bitwise_and"], self, other)
+
+    def bitwise_or(self, other: object) -> Tensor:
+        """Return the bits that one of both has.
+
+        >>> kellet.bitwise_or(kellet.tensor([4, 3]), 1)
+        tensor([5, 3])
+        """
+        return named(RULES["bitwise_or"], self, other)
+
+    def bitwise_xor(self, other: object) -> Tensor:
+        """Return the bits that exactly one has.
+
+        >>> kellet.bitwise_xor(kellet.tensor([5, 3]), 1)
+        tensor([4, 2])
+        """
+        return named(RULES["bitwise_xor"], self, other)
+
+    def bitwise_not(self) -> Tensor:
+        """Turn all bits of each element.
+
+        >>> kellet.bitwise_not(kellet.tensor([0, 5]))
+        tensor([-1, -6])
+        """
+        return apply(RULES["bitwise_not"], (self,), NONE)
+
+    # --- PyTorch's second names -------------------------------------------------------------------
+
+    greater = gt
+    greater_equal = ge
+    less = lt
+    less_equal = le
+    not_equal = ne
+
+    isin = isin
+
+    isreal = isreal
+    isposinf = isposinf
+    isneginf = isneginf
+    is_nonzero = is_nonzero
 
 
 # --- the methods as functions: the first argument is the tensor ------------------------------------
@@ -304,3 +534,26 @@ remainder = Arithmetic.remainder
 sub = Arithmetic.sub
 subtract = Arithmetic.sub
 true_divide = Arithmetic.div
+bitwise_and = Arithmetic.bitwise_and
+bitwise_not = Arithmetic.bitwise_not
+bitwise_or = Arithmetic.bitwise_or
+bitwise_xor = Arithmetic.bitwise_xor
+eq = Arithmetic.eq
+ge = Arithmetic.ge
+greater = Arithmetic.gt
+greater_equal = Arithmetic.ge
+gt = Arithmetic.gt
+isfinite = Arithmetic.isfinite
+isinf = Arithmetic.isinf
+isnan = Arithmetic.isnan
+le = Arithmetic.le
+less = Arithmetic.lt
+less_equal = Arithmetic.le
+logical_and = Arithmetic.logical_and
+logical_not = Arithmetic.logical_not
+logical_or = Arithmetic.logical_or
+logical_xor = Arithmetic.logical_xor
+lt = Arithmetic.lt
+ne = Arithmetic.ne
+not_equal = Arithmetic.ne
+signbit = Arithmetic.signbit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axis_of, require_vectors, shape_of
-from .dispatch import NONE, apply
+from .dispatch import NONE, apply, tensor_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -328,35 +329,86 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     )
 
 
-class Arranging(Variable):
-    """The functions of this file as methods."""
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """Return a matrix with all elements on its diagonal.
 
-    __slots__ = ()
+    >>> kellet.diagflat(kellet.tensor([[1, 2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    return input.reshape(-1).diag(offset)
 
-    diagonal = diagonal
-    diag = diag
-    diag_embed = diag_embed
-    trace = trace
-    tril = tril
-    triu = triu
-    tensor_split = tensor_split
-    diff = diff
-    tile = tile
-    repeat_interleave = repeat_interleave
-    rot90 = rot90
 
-    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
-        """View windows of `size` values, `step` apart, along an axis; their values are a new last axis.
+def fliplr(input: Tensor) -> Tensor:
+    """Reverse the second axis.
 
-        Raises ShapeError where the windows do not fit, or a step is below 1.
-        """
-        axis = axis_of(dimension, self._array.ndim)
-        if not self._array.ndim and size == 1:
-            return apply(RULES["reshape"], (self,), {"shape": (1,)})
-        length = self._array.shape[axis] if self._array.ndim else 1
-        if not 0 < size <= length or step < 1:
-            raise ShapeError(
-                f"unfold: windows of {size}, {step} apart, do not fit axis {axis} of length {length}; size "
-                "must be between 1 and that, and step positive"
-            )
-        return apply(RULES["windows"], (self,), {"axis": axis, "size": size, "step": step})
+    >>> kellet.fliplr(kellet.tensor([[1, 2]]))
+    tensor([[2, 1]])
+    """
+    return input.flip(1)
+
+
+def flipud(input: Tensor) -> Tensor:
+    """Reverse the first axis.
+
+    >>> kellet.flipud(kellet.tensor([1, 2]))
+    tensor([2, 1])
+    """
+    return input.flip(0)
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """Return all combinations of one element of each vector, one a row.
+
+    Raises ShapeError for a tensor of more than one axis.
+
+    >>> kellet.cartesian_prod(kellet.tensor([1, 2]), kellet.tensor([5])).tolist()
+    [[1, 5], [2, 5]]
+    """
+    require_vectors("cartesian_prod", tensors)
+    if len(tensors) == 1:
+        return tensors[0]
+    places = np.indices([one._array.size for one in tensors]).reshape(len(tensors), -1)
+    return stack([one.take(tensor_of(at)) for one, at in zip(tensors, places, strict=True)], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Return all combinations of `r` elements of a vector, one a row, in order.
+
+    >>> kellet.combinations(kellet.tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    if r == 0:
+        return input.detach()[:0]
+    places = np.array([*choose(range(input._array.size), r)], np.int64).reshape(-1, r)
+    return input.take(tensor_of(places))
+
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> Any:
+    """Split into parts of these lengths along `dim`: `split` under its older name.
+
+    >>> [part.tolist() for part in kellet.split_with_sizes(kellet.tensor([1, 2, 3]), [1, 2])]
+    [[1], [2, 3]]
+    """
+    return input.split(split_sizes, dim)
+
+
+def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """Return the positions of the lower triangle of a matrix: a row of rows and one of columns.
+
+    >>> kellet.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return tensor_of(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
+
+
+def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """Return the positions of the upper triangle of a matrix: a row of rows and one of columns.
+
+    >>> kellet.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return tensor_of(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))

@@ -82,7 +82,7 @@ class _Recomputed:
 def checkpoint_sequential(
     functions: Iterable[Callable[[Any], Any]],
     segments: int,
-    input: Any,
+    input: object,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
 ) -> Any:

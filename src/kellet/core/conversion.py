@@ -10,7 +10,9 @@ import numpy as np
 from ..autograd import Variable
 from ..autograd.bridge import Array, wrap
 from ..dtypes import (
+    BOOL,
     DType,
+    DTypeLike,
     as_dtype,
     bool_,
     category,
@@ -27,14 +29,25 @@ from ..dtypes import (
     ml_dtype,
     uint8,
 )
-from ..errors import GradientError, ShapeError
+from ..errors import DTypeError, GradientError, ShapeError
 from ..rules import RULES
-from .device import Device, check_device
+from .device import Device, DeviceLike, check_device
 from .dispatch import NONE, apply, recorded
 from .numpy_functions import call
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+
+def is_signed(input: Tensor) -> bool:
+    """Say whether the dtype has negative numbers. Raises DTypeError for what is no tensor.
+
+    >>> kellet.tensor([1]).is_signed()
+    True
+    """
+    if not isinstance(input, Variable):
+        raise DTypeError(f"is_signed takes a tensor, got {type(input).__name__}")
+    return input._array.dtype.kind != "u" and category(input._array.dtype) != BOOL
 
 
 class Conversion(Variable):
@@ -55,7 +68,12 @@ class Conversion(Variable):
         return Device("cpu")
 
     def to(
-        self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **ignored: Any
+        self,
+        *args: Any,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike = None,
+        copy: bool = False,
+        **ignored: Any,
     ) -> Tensor:
         """Return the tensor in another dtype: itself where nothing changes, unless `copy`.
 
@@ -80,7 +98,7 @@ class Conversion(Variable):
             return apply(RULES["clone"], (self,), NONE) if copy else self  # type: ignore[return-value]  # self is a Tensor
         return apply(RULES["cast"], (self,), {"dtype": found})
 
-    def type(self, dtype: Any = None) -> Any:
+    def type(self, dtype: DTypeLike | None = None) -> Any:
         """Return the name of the dtype; with an argument, `to(dtype)`."""
         return dtype_name(self._array.dtype) if dtype is None else self.to(dtype)
 
@@ -158,7 +176,7 @@ class Conversion(Variable):
 
     # --- NumPy and Python -------------------------------------------------------------------------
 
-    def numpy(self, *, force: Any = False) -> Array:
+    def numpy(self, *, force: object = False) -> Array:
         """Return the ndarray that holds the values, not a copy: what is written to one is seen in the other.
 
         Raises GradientError for a tensor that requires a gradient, with gradients on, unless `force`.
@@ -264,6 +282,17 @@ class Conversion(Variable):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Values, flag and attributes; neither the history nor hooks, and no gradient."""
         return (_same_class, (type(self), self._array, self.requires_grad), self.__dict__ or None)
+
+    is_signed = is_signed
+
+    @property
+    def is_cuda(self) -> Any:
+        """Whether the data lies on a GPU: never."""
+        return False
+
+    def get_device(self) -> Any:
+        """Return -1, the number of the CPU among the devices."""
+        return -1
 
 
 def _copied(array: Array, memo: dict[Any, Any]) -> Array:

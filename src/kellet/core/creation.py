@@ -13,14 +13,16 @@ import numpy as np
 
 from ..autograd import Variable
 from ..autograd.bridge import Array, wrap
-from ..dtypes import DType, as_dtype, category, complex_partner, get_default_dtype
+from ..dtypes import DType, DTypeLike, as_dtype, category, complex_partner, get_default_dtype
 from ..errors import DTypeError, ShapeError
 from .axes import shape_of
-from .device import check_device
+from .device import DeviceLike, check_device
 from .tensor import Tensor
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: object, *, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor with a copy of `data`: numbers, nested sequences, an array, a tensor.
 
     Python floats give the default dtype, ints int64, bools bool; arrays keep theirs.
@@ -37,7 +39,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return _made(np.array(_array_of(data, dtype)), requires_grad)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: object, dtype: DTypeLike | None = None, device: DeviceLike = None) -> Tensor:
     """Return `data` as a tensor: itself if it is one, over the same memory if it is an array, else a copy.
 
     >>> kellet.as_tensor([1, 2], dtype=kellet.float64)
@@ -63,7 +65,7 @@ def from_numpy(array: Array) -> Tensor:
     return _made(_checked(array), False)
 
 
-def from_dlpack(data: Any) -> Tensor:
+def from_dlpack(data: object) -> Tensor:
     """Return a tensor over the memory of any object with `__dlpack__`.
 
     NumPy 1.x hands out memory of other libraries for reading only: writing to such a tensor raises
@@ -85,7 +87,9 @@ def from_dlpack(data: Any) -> Tensor:
 # --- by shape -------------------------------------------------------------------------------------
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *size: Any, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Return zeros. The shape is given as numbers or as one sequence.
 
     >>> kellet.zeros(2, dtype=kellet.int64)
@@ -95,7 +99,9 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _made(np.zeros(shape_of(size), _floating(dtype)), requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *size: Any, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Return ones.
 
     >>> ones(2, requires_grad=True)
@@ -105,7 +111,9 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     return _made(np.ones(shape_of(size), _floating(dtype)), requires_grad)
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *size: Any, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor with whatever is in memory.
 
     >>> kellet.empty(2, 3).shape
@@ -119,8 +127,8 @@ def full(
     size: Sequence[int] | int,
     fill_value: complex | Tensor,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return one value everywhere; the dtype is that of the value unless given.
@@ -134,7 +142,12 @@ def full(
 
 
 def eye(
-    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return a matrix of `n` rows with ones on the diagonal.
 
@@ -151,8 +164,8 @@ def arange(
     end: float | Tensor | None = None,
     step: float | Tensor = 1,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return the numbers from `start` (0 for one argument) up to, not including, `end`; int64 for ints.
@@ -178,8 +191,8 @@ def linspace(
     end: float,
     steps: int,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `steps` values from `start` to `end`, both included, evenly spaced.
@@ -198,8 +211,8 @@ def logspace(
     steps: int,
     base: float = 10.0,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `steps` powers of `base`, the exponents evenly spaced from `start` to `end`, both included.
@@ -222,7 +235,7 @@ def _spaced(start: float, end: float, steps: int, dtype: Any) -> np.ndarray[Any,
 
 
 def zeros_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, *, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """Return zeros in the shape and dtype of `input`.
 
@@ -232,7 +245,9 @@ def zeros_like(
     return zeros(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Return ones in the shape and dtype of `input`.
 
     >>> kellet.ones_like(kellet.tensor([1.5, 2.5]))
@@ -242,7 +257,7 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_
 
 
 def empty_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, *, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a tensor of the shape and dtype of `input` with whatever is in memory.
 
@@ -256,8 +271,8 @@ def full_like(
     input: Tensor,
     fill_value: complex | Tensor,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return one value in the shape and dtype of `input`.

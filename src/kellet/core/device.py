@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
+
+DeviceLike: TypeAlias = "Device | str | None"
 
 
 class Device:
@@ -14,7 +16,7 @@ class Device:
 
     __slots__ = ("index", "type")
 
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+    def __init__(self, type: DeviceLike = "cpu", index: int | None = None) -> None:
         check_device(type)
         self.type = "cpu"
         self.index = index
@@ -41,7 +43,7 @@ def get_default_device() -> Device:
     return Device("cpu")
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: DeviceLike) -> None:
     """Do nothing for the CPU, or None: new tensors are there. Raises ValueError for another device.
 
     >>> kellet.set_default_device("cpu")
@@ -49,7 +51,7 @@ def set_default_device(device: Any) -> None:
     check_device(device)
 
 
-def check_device(device: Any) -> None:
+def check_device(device: DeviceLike) -> None:
     """Raise ValueError unless `device` is None or means the CPU."""
     if device is not None and str(device) not in ("cpu", "cpu:0"):
         raise ValueError(f"there is no device {device!r}; kellet computes on 'cpu' alone")

@@ -43,6 +43,11 @@ WEAK_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 """NumPy 2 lets a Python number take the dtype of the array it meets; before, its value decided."""
 
 
+def tensor_of(array: object) -> Tensor:
+    """Make a Tensor of an array."""
+    return wrap(array)  # type: ignore[return-value]  # wrap makes Tensors
+
+
 def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
     """Run `rule`, of one output, on tensors, numbers and None; record it where a gradient is due."""
     arrays, needs = _taken(rule, inputs)
@@ -213,7 +218,7 @@ def _as(value: Any, dtype: DType) -> Any:
 # --- operands ------------------------------------------------------------------------------------
 
 
-def operand(value: Any) -> Any:
+def operand(value: object) -> Any:
     """Return the other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
     if isinstance(value, Variable | bool | int | float | complex):
         return value
@@ -224,7 +229,7 @@ def operand(value: Any) -> Any:
     return NotImplemented
 
 
-def binary(rule: Rule, a: Any, b: Any) -> Any:
+def binary(rule: Rule, a: object, b: object) -> Any:
     """Return `rule` on two operands, or NotImplemented, so that Python asks the other one."""
     left, right = operand(a), operand(b)
     if left is NotImplemented or right is NotImplemented:
@@ -232,7 +237,7 @@ def binary(rule: Rule, a: Any, b: Any) -> Any:
     return apply(rule, (left, right), NONE)
 
 
-def named(rule: Rule, a: Any, b: Any) -> Tensor:
+def named(rule: Rule, a: object, b: object) -> Tensor:
     """Return `rule` on two operands, for a call by name. Raises TypeError for what is no operand."""
     result = binary(rule, a, b)
     if result is NotImplemented:

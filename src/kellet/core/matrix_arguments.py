@@ -26,7 +26,7 @@ def matrix(where: str, value: Any) -> Tensor:
     return floating(value)  # type: ignore[no-any-return]  # a Tensor
 
 
-def square_matrix(where: str, value: Any) -> Tensor:
+def square_matrix(where: str, value: object) -> Tensor:
     """Return a tensor of square matrices in a floating dtype. Raises ShapeError for others.
 
     >>> square_matrix("det", kellet.eye(2)).shape
@@ -41,7 +41,7 @@ def square_matrix(where: str, value: Any) -> Tensor:
     return found
 
 
-def hermitian(where: str, value: Any, uplo: str = "L") -> Tensor:
+def hermitian(where: str, value: object, uplo: str = "L") -> Tensor:
     """Return square matrices that are Hermitian; where they are not, one triangle stands for both.
 
     Differences of the size of rounding do not count.

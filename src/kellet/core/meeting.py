@@ -13,7 +13,7 @@ from ..rules import RULES, Rule
 from .dispatch import NONE, _arrays, _refuse, apply, scaled
 
 
-def times(alpha: Any, other: Any, target: Any, rule: Rule) -> Any:
+def times(alpha: object, other: Any, target: Any, rule: Rule) -> Any:
     """Return `alpha * other`, in the dtype in which `other` meets `target`: what `rule` adds or subtracts.
 
     Raises DTypeError for an `alpha` of a kind that this dtype has not.

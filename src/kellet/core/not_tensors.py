@@ -17,7 +17,7 @@ NO_TENSORS = frozenset({list, tuple, dict, str, bytes, np.ndarray})
 """Types that stand for no operand."""
 
 
-def is_no_tensor(value: Any) -> bool:
+def is_no_tensor(value: object) -> bool:
     """Say whether `value` is one of the things that are given in the place of a tensor by mistake.
 
     >>> is_no_tensor(None), is_no_tensor([1.0]), is_no_tensor(kellet.ones(1))
@@ -26,7 +26,7 @@ def is_no_tensor(value: Any) -> bool:
     return value is None or type(value) in NO_TENSORS or isinstance(value, int | float | complex)
 
 
-def wanted_tensor(where: str, value: Any) -> TypeError:
+def wanted_tensor(where: str, value: object) -> TypeError:
     """Return the error for `value` where `where` wants a tensor.
 
     >>> wanted_tensor("linear", [1.0])

@@ -1,17 +1,22 @@
-"""Products of matrices and vectors, and sums of products by index letters."""
+"""Products, inverses, distances and statistics of vectors and matrices; sums of products by index letters."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..autograd import Variable
-from ..errors import ShapeError
+from ..autograd.bridge import wrap
+from ..errors import DTypeError, ShapeError
 from ..rules import RULES
+from .arranging import cat
 from .axes import axis_of
-from .dispatch import apply, require_one_dtype, scaled
+from .dispatch import NONE, apply, apply_all, floating, require_one_dtype, scaled
+from .matrix_arguments import hermitian, matrix, square_matrix
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -272,6 +277,255 @@ def _pair(
     return apply(RULES["contract"], (a, b), {"left": left, "right": right, "result": result}), result
 
 
+class SignAndLog(NamedTuple):
+    """The sign of a determinant and the logarithm of its size."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def det(input: Tensor) -> Tensor:
+    """Return the determinants of square matrices. Raises ShapeError for others.
+
+    >>> kellet.det(kellet.tensor([[2.0, 1.0], [0.0, 3.0]]))
+    tensor(6.)
+    """
+    return apply(RULES["det"], (square_matrix("det", input),), NONE)
+
+
+def slogdet(input: Tensor) -> SignAndLog:
+    """Return the signs of the determinants of square matrices, and the logarithms of their sizes.
+
+    Raises ShapeError for matrices that are not square.
+
+    >>> kellet.slogdet(kellet.tensor([[2.0, 0.0], [0.0, 0.5]])).sign
+    tensor(1.)
+    """
+    return SignAndLog(*apply_all(RULES["slogdet"], (square_matrix("slogdet", input),), NONE))
+
+
+def logdet(input: Tensor) -> Tensor:
+    """Return the logarithms of determinants; NaN for a negative one.
+
+    >>> kellet.logdet(kellet.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor(0.)
+    """
+    found = slogdet(input)
+    return found.logabsdet.masked_fill(found.sign == -1, float("nan"))
+
+
+def inverse(input: Tensor) -> Tensor:
+    """Return the inverses of square matrices.
+
+    Raises ShapeError for matrices that are not square, LinAlgError for one that has none.
+
+    >>> kellet.inverse(kellet.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return apply(RULES["inv"], (square_matrix("inverse", input),), NONE)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Return the pseudo-inverses of matrices; singular values below `rcond` times the largest count as 0.
+
+    >>> kellet.pinverse(kellet.tensor([[2.0], [0.0]])).tolist()
+    [[0.5, 0.0]]
+    """
+    return apply(RULES["pinv"], (matrix("pinverse", input),), {"rcond": rcond})
+
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Return square matrices multiplied `n` times by themselves; by their inverses where `n` is negative.
+
+    Raises ShapeError for matrices that are not square.
+
+    >>> kellet.matrix_power(kellet.tensor([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
+    [[1.0, 3.0], [0.0, 1.0]]
+    """
+    factor = square_matrix("matrix_power", input) if n >= 0 else inverse(input)
+    if not n:
+        eye = np.eye(input.shape[-1], dtype=input._array.dtype)
+        return wrap(np.broadcast_to(eye, input._array.shape).copy())  # type: ignore[return-value]  # a Tensor
+    result: Tensor | None = None
+    for bit in reversed(bin(abs(n))[2:]):
+        if bit == "1":
+            result = factor if result is None else result @ factor
+        factor = factor @ factor
+    assert result is not None  # abs(n) has a bit that is 1
+    return result
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Return the triangular factor L of Hermitian positive-definite matrices L @ L.mH, or its transpose.
+
+    Raises ShapeError for matrices that are not square, LinAlgError for one that is not positive-definite.
+
+    >>> kellet.cholesky(kellet.tensor([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    low = apply(RULES["cholesky"], (hermitian("cholesky", input),), NONE)
+    return low.mT.conj() if upper else low
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """Return the product of several matrices, from left to right.
+
+    >>> kellet.chain_matmul(kellet.ones(2, 3), kellet.ones(3, 4), kellet.ones(4, 1)).shape
+    (2, 1)
+    """
+    return functools.reduce(lambda a, b: a @ b, matrices)
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: complex | Tensor, dim: int) -> Tensor:
+    length = y.shape[axis_of(dim, y._array.ndim)]
+    count = max(0, length - 1)
+    pairs: Tensor = y.narrow(dim, 0, count) + y.narrow(dim, length - count, count)
+    step = dx if x is None else x.diff(dim=dim if x._array.ndim > 1 else 0)
+    return pairs * step / 2
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Return the sums of products along the last axes.
+
+    >>> kellet.inner(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
+    tensor(11)
+    """
+    if not input._array.ndim or not other._array.ndim:
+        return input * other
+    found: Tensor = input.reshape(-1, input.shape[-1]) @ other.reshape(-1, other.shape[-1]).t()
+    return found.reshape((*input.shape[:-1], *other.shape[:-1]))
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Return the sum of the products of two vectors, the first one conjugated.
+
+    >>> kellet.vdot(kellet.tensor([1j]), kellet.tensor([1j]))
+    tensor(1.+0.j)
+    """
+    return input.conj().dot(other)
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Return the Kronecker product: each element of `input` times the whole of `other`.
+
+    >>> kellet.kron(kellet.tensor([1, 10]), kellet.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+    ndim = max(input._array.ndim, other._array.ndim)
+    left, right = ((1,) * (ndim - one._array.ndim) + tuple(one._array.shape) for one in (input, other))
+    wide = input.reshape(tuple(itertools.chain(*((n, 1) for n in left))))
+    product: Tensor = wide * other.reshape(tuple(itertools.chain(*((1, n) for n in right))))
+    return product.reshape(tuple(n * m for n, m in zip(left, right, strict=True)))
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Return the vector product along `dim`, by default the first axis of length 3.
+
+    Raises ShapeError where there is none, DTypeError for tensors of different dtypes.
+
+    >>> kellet.cross(kellet.tensor([1, 0, 0]), kellet.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    require_one_dtype("cross", input, other)
+    shape = np.broadcast_shapes(input._array.shape, other._array.shape)
+    found = [i for i, n in enumerate(shape) if n == 3] if dim is None else [axis_of(dim, len(shape))]
+    if not found or shape[found[0]] != 3:
+        raise ShapeError(f"cross: no axis of length 3 to multiply along in shapes of {shape}")
+    axis = found[0] - len(shape)
+    product: Tensor = input.roll(-1, axis) * other.roll(-2, axis) - input.roll(-2, axis) * other.roll(
+        -1, axis
+    )
+    return product
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """Return the `p`-norm of the difference.
+
+    >>> kellet.dist(kellet.tensor([1.0, 1.0]), kellet.tensor([4.0, 5.0]))
+    tensor(5.)
+    """
+    return (input - other).norm(p)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """Return the `p`-norms of the differences between each row of `x1` and each of `x2`.
+
+    Raises DTypeError for tensors of different dtypes, and for complex numbers.
+
+    >>> kellet.cdist(kellet.tensor([[0.0, 0.0]]), kellet.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    require_one_dtype("cdist", x1, x2)
+    if x1._array.dtype.kind == "c":
+        raise DTypeError("cdist: complex numbers are not supported; take .real and .imag")
+    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+
+
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+    """Return the covariances of rows, whose columns are observations.
+
+    >>> kellet.cov(kellet.tensor([[0.0, 2.0], [4.0, 0.0]]))
+    tensor([[ 2., -4.],
+            [-4.,  8.]])
+    """
+    rows = floating(input)
+    rows = rows.reshape(1, -1) if rows._array.ndim < 2 else rows
+    centred = rows - rows.mean(1, keepdim=True)
+    found = (centred @ centred.t().conj()) / max(0, rows.shape[1] - correction)
+    return found if rows.shape[0] != 1 else found.reshape(())  # type: ignore[no-any-return]  # a Tensor
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """Return the correlations of rows, whose columns are observations.
+
+    >>> kellet.corrcoef(kellet.tensor([[0.0, 2.0], [4.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    found = cov(input)
+    if not found._array.ndim:
+        return found / found
+    deviation = found.diagonal().sqrt()
+    return found / deviation.unsqueeze(1) / deviation.unsqueeze(0)
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Return a matrix with the tensors along its diagonal, zeros elsewhere.
+
+    >>> kellet.block_diag(kellet.tensor([[1]]), kellet.tensor([[2, 3]]))
+    tensor([[1, 0, 0],
+            [0, 2, 3]])
+    """
+    blocks = [one.reshape(1, -1) if one._array.ndim < 2 else one for one in tensors]
+    width = sum(one.shape[1] for one in blocks)
+    rows, at = [], 0
+    for one in blocks:
+        sides = (one.new_zeros(one.shape[0], at), one, one.new_zeros(one.shape[0], width - at - one.shape[1]))
+        rows.append(cat(sides, 1))
+        at += one.shape[1]
+    return cat(rows, 0)
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, dim: int = -1) -> Tensor:
+    """Return the integral along `dim` by trapezoids, between the points `x` or steps of `dx`.
+
+    >>> kellet.trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    return _trapezoids(y, x, dx, dim).sum(dim)
+
+
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, dim: int = -1
+) -> Tensor:
+    """Return the integrals up to each point along `dim` by trapezoids.
+
+    >>> kellet.cumulative_trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    return _trapezoids(y, x, dx, dim).cumsum(dim)
+
+
 class Products(Variable):
     """The products of this file as methods."""
 
@@ -285,3 +539,19 @@ class Products(Variable):
     addmm = addmm
     addmv = addmv
     baddbmm = baddbmm
+
+    det = det
+    slogdet = slogdet
+    logdet = logdet
+    inverse = inverse
+    pinverse = pinverse
+    matrix_power = matrix_power
+    cholesky = cholesky
+
+    inner = inner
+    vdot = vdot
+    kron = kron
+    cross = cross
+    dist = dist
+    cov = cov
+    corrcoef = corrcoef

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..autograd.bridge import wrap
-from ..dtypes import DType, as_dtype, get_default_dtype
+from ..dtypes import DType, DTypeLike, as_dtype, get_default_dtype
 from .axes import shape_of
-from .device import check_device
+from .device import DeviceLike, check_device
 from .generators import Generator, default_generator
 from .tensor import Tensor
 
@@ -78,8 +78,8 @@ def generator() -> np.random.Generator:
 def rand(
     *size: Any,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw numbers uniformly from 0 to 1, 1 not included.
@@ -94,8 +94,8 @@ def rand(
 def randn(
     *size: Any,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw normal numbers of mean 0 and deviation 1.
@@ -115,7 +115,7 @@ def normal(
     size: int | Sequence[int],
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw normal numbers of this mean and deviation.
@@ -132,8 +132,8 @@ def randint(
     size: int | Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw integers from `low` (0 when left out) up to, not including, `high`: `randint(10, (2, 3))`.
@@ -148,7 +148,7 @@ def randint(
     return _made(values, np.int64 if dtype is None else dtype, requires_grad)
 
 
-def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, device: DeviceLike = None) -> Tensor:
     """Return the integers from 0 to `n - 1` in random order.
 
     >>> kellet.randperm(4).sort().values
@@ -167,7 +167,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     return _made(_of(generator)._draw("random", input.shape) < input._array, input.dtype, False)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(input: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Draw as `rand` in the shape and dtype of `input`.
 
     >>> kellet.rand_like(kellet.ones(2, 3)).shape
@@ -176,7 +176,7 @@ def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) 
     return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(input: Tensor, *, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """Draw as `randn` in the shape and dtype of `input`.
 
     >>> kellet.randn_like(kellet.ones(2, 3)).shape

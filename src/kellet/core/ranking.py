@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import Variable
-from ..autograd.bridge import wrap
-from ..dtypes import is_differentiable
+from ..dtypes import INTEGER, category, dtype_name, is_differentiable
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from .axes import axis_of
-from .dispatch import apply, floating
+from .dispatch import apply, floating, tensor_of
 from .reducing import Extremes
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Any,
+    input: object,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -182,7 +181,7 @@ def searchsorted(
     rows = sorted_sequence._array
     kind = np.int32 if out_int32 else np.int64
     if rows.ndim == 1:
-        return _tensor(np.searchsorted(rows, values, where).astype(kind))
+        return tensor_of(np.searchsorted(rows, values, where).astype(kind))
     if rows.shape[:-1] != values.shape[:-1]:
         raise ShapeError(
             f"searchsorted: rows of shape {rows.shape} do not fit values of shape {values.shape}; all axes "
@@ -191,10 +190,10 @@ def searchsorted(
     found = np.empty(values.shape, kind)
     for at in np.ndindex(*rows.shape[:-1]):
         found[at] = np.searchsorted(rows[at], values[at], where)
-    return _tensor(found)
+    return tensor_of(found)
 
 
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(input: object, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Return the number of the interval between `boundaries` in which each value lies.
 
     >>> kellet.bucketize(kellet.tensor([0.5, 2.5]), kellet.tensor([1.0, 2.0]))
@@ -219,9 +218,9 @@ def unique_consecutive(
     inverse = np.searchsorted(starts, np.arange(len(lines)), "right") - 1
     inverse = inverse.reshape(input._array.shape) if dim is None else inverse
     counts = np.diff(np.append(starts, len(lines)))
-    found = [_tensor(np.take(array, starts, axis=axis))]
-    found += [_tensor(inverse)] if return_inverse else []
-    found += [_tensor(counts)] if return_counts else []
+    found = [tensor_of(np.take(array, starts, axis=axis))]
+    found += [tensor_of(inverse)] if return_inverse else []
+    found += [tensor_of(counts)] if return_counts else []
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -244,9 +243,9 @@ def _middle_of_all(input: Tensor, skip_nan: bool) -> Tensor:
         return input.sum() + np.nan if array.dtype.kind == "f" else _empty(input)
     value = array[_middle_places(array, 0, skip_nan)[0]]
     if not (input.requires_grad and is_differentiable(array.dtype)):
-        return _tensor(np.asarray(value))
+        return tensor_of(np.asarray(value))
     away = np.not_equal(array, value) if value == value else ~np.isnan(array)
-    return input.reshape(-1).masked_fill(_tensor(away), float("-inf")).amax()
+    return input.reshape(-1).masked_fill(tensor_of(away), float("-inf")).amax()
 
 
 def _empty(input: Tensor) -> Tensor:
@@ -321,12 +320,12 @@ def _between(ordered: Tensor, places: Any, interpolation: str) -> Tensor:
     elif interpolation == "higher":
         places = np.ceil(places)
     low = np.floor(places)
-    below = ordered.gather(-1, _tensor(low.astype(np.int64)))
+    below = ordered.gather(-1, tensor_of(low.astype(np.int64)))
     if interpolation not in ("linear", "midpoint"):
         return below
-    above = ordered.gather(-1, _tensor(np.ceil(places).astype(np.int64)))
+    above = ordered.gather(-1, tensor_of(np.ceil(places).astype(np.int64)))
     weight = np.full_like(places, 0.5) if interpolation == "midpoint" else places - low
-    return below.lerp(above, _tensor(weight))
+    return below.lerp(above, tensor_of(weight))
 
 
 def _running_extreme(input: Tensor, dim: int, better: Any, reaches: Any) -> Extremes:
@@ -336,13 +335,13 @@ def _running_extreme(input: Tensor, dim: int, better: Any, reaches: Any) -> Extr
     reached = reaches(array, best) | (array != array)
     steps = np.arange(array.shape[axis]).reshape([-1 if i == axis else 1 for i in range(array.ndim)])
     places = np.maximum.accumulate(np.where(reached, steps, 0), axis=axis)
-    values = row.gather(axis, _tensor(places))
-    return Extremes(_as_input(input, values), _as_input(input, _tensor(places)))
+    values = row.gather(axis, tensor_of(places))
+    return Extremes(_as_input(input, values), _as_input(input, tensor_of(places)))
 
 
 def _chosen(input: Tensor, row: Tensor, places: Any, axis: int, keepdim: bool) -> Extremes:
     """The values at `places`, one along `axis`, and the places."""
-    found = Extremes(row.gather(axis, _tensor(places)), _tensor(places))
+    found = Extremes(row.gather(axis, tensor_of(places)), tensor_of(places))
     if not input._array.ndim:
         return Extremes(found.values.reshape(()), found.indices.reshape(()))
     return found if keepdim else Extremes(found.values.squeeze(axis), found.indices.squeeze(axis))
@@ -358,8 +357,57 @@ def _as_input(input: Tensor, found: Tensor) -> Tensor:
     return found if input._array.ndim else found.reshape(())
 
 
-def _tensor(array: Any) -> Tensor:
-    return wrap(array)  # type: ignore[return-value]  # wrap makes Tensors
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Return how often each of 0, 1, 2, ... occurs, or the sum of its weights.
+
+    Raises DTypeError for what is no vector of integers, none negative.
+
+    >>> kellet.bincount(kellet.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    if input._array.ndim != 1 or category(input._array.dtype) != INTEGER or (input._array < 0).any():
+        raise DTypeError(
+            "bincount: expected a vector of integers, none negative, got shape "
+            f"{input._array.shape} of {dtype_name(input._array.dtype)}"
+        )
+    values = None if weights is None else weights._array
+    return tensor_of(np.bincount(input._array, values, minlength))
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Return the values that occur, each once, in order.
+
+    Where asked for, also which of them each value is, and how often each occurs.
+
+    Source: torch.unique.
+
+    >>> kellet.unique(kellet.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    found = np.unique(input._array, return_inverse=True, return_counts=True, axis=dim)
+    shape = input._array.shape if dim is None else (input._array.shape[dim],)
+    values, inverse, counts = tensor_of(found[0]), tensor_of(found[1].reshape(shape)), tensor_of(found[2])
+    extra = [one for one, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
+    return (values, *extra) if extra else values
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Return how many values lie in each of `bins` equal intervals from `min` to `max`; of all where equal.
+
+    >>> kellet.histc(kellet.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    array = input._array.reshape(-1)
+    low, high = (min, max) if min != max or not array.size else (float(array.min()), float(array.max()))
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    counts, _ = np.histogram(array, bins, (low, high))
+    return tensor_of(counts.astype(input._array.dtype))
 
 
 class Ranking(Variable):
@@ -378,3 +426,8 @@ class Ranking(Variable):
     cummin = cummin
     logcumsumexp = logcumsumexp
     unique_consecutive = unique_consecutive
+
+    bincount = bincount
+    unique = unique
+
+    histc = histc

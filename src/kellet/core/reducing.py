@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from ..autograd import Variable
-from ..dtypes import INTEGER, as_dtype, category, dtype_name
+from ..dtypes import INTEGER, DTypeLike, as_dtype, category, dtype_name
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from .axes import Axes, axes_of, axis_of
@@ -28,12 +28,83 @@ class Extremes(NamedTuple):
     indices: Tensor
 
 
+class Bounds(NamedTuple):
+    """The smallest and the largest values."""
+
+    min: Tensor
+    max: Tensor
+
+
+def _spread_and_mean(
+    name: str,
+    input: Tensor,
+    dim: Axes | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    options = input._spread(name, dim, unbiased, keepdim, correction)
+    spread, mean = apply_all(RULES[name], (_smooth(name, input),), options)
+    return spread, mean
+
+
+def var_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
+    """Return `var` and `mean` over `dim`; the options are those of `var`.
+
+    >>> kellet.var_mean(kellet.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
+    return _spread_and_mean("var_mean", input, dim, **options)
+
+
+def std_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
+    """Return `std` and `mean` over `dim`; the options are those of `std`.
+
+    >>> kellet.std_mean(kellet.tensor([1.0, 1.0]))
+    (tensor(0.), tensor(1.))
+    """
+    return _spread_and_mean("std_mean", input, dim, **options)
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Bounds:
+    """Return `amin` and `amax` over `dim`.
+
+    >>> kellet.aminmax(kellet.tensor([3, 1, 2])).max
+    tensor(3)
+    """
+    return Bounds(input.amin(dim, keepdim), input.amax(dim, keepdim))
+
+
+def nansum(
+    input: Tensor, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """Return the sum of what is not NaN.
+
+    >>> kellet.nansum(kellet.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
+    return input.masked_fill(input.isnan(), 0.0).sum(dim, keepdim, dtype=dtype)
+
+
+def nanmean(
+    input: Tensor, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """Return the mean of what is not NaN.
+
+    >>> kellet.nanmean(kellet.tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5000)
+    """
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    count = (~input.isnan()).sum(dim, keepdim)
+    return total / count.to(total.dtype)
+
+
 class Reducing(Variable):
     """Reductions."""
 
     __slots__ = ()
 
-    def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
         """Return the sum over `dim`; bools and integers are summed as int64.
 
         >>> import kellet
@@ -42,7 +113,7 @@ class Reducing(Variable):
         """
         return apply(RULES["sum"], (_summed(self, dtype),), self._folding(dim, keepdim))
 
-    def mean(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    def mean(self, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
         """Return the mean over `dim`; the tensor must be floating or complex, or `dtype` be given.
 
         >>> kellet.mean(kellet.tensor([[1.0, 2.0], [3.0, 6.0]]), dim=1)
@@ -51,7 +122,9 @@ class Reducing(Variable):
         value = self if dtype is None else _cast(self, dtype)
         return apply(RULES["mean"], (_smooth("mean", value),), self._folding(dim, keepdim))
 
-    def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    def prod(
+        self, dim: int | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
+    ) -> Tensor:
         """Return the product over one axis, or over all.
 
         >>> kellet.prod(kellet.tensor([2, 3, 4]))
@@ -74,7 +147,8 @@ class Reducing(Variable):
         >>> kellet.var(kellet.tensor([1.0, 3.0]))
         tensor(2.)
         """
-        return self._spread_of("var", dim, unbiased, keepdim, correction)
+        options = self._spread("var", dim, unbiased, keepdim, correction)
+        return apply(RULES["var"], (_smooth("var", self),), options)
 
     def std(
         self,
@@ -89,10 +163,15 @@ class Reducing(Variable):
         >>> kellet.std(kellet.tensor([1.0, 3.0]), correction=0)
         tensor(1.)
         """
-        return self._spread_of("std", dim, unbiased, keepdim, correction)
+        options = self._spread("std", dim, unbiased, keepdim, correction)
+        return apply(RULES["std"], (_smooth("std", self),), options)
 
     def norm(
-        self, p: float | str | None = "fro", dim: Axes = None, keepdim: bool = False, dtype: Any = None
+        self,
+        p: float | str | None = "fro",
+        dim: Axes = None,
+        keepdim: bool = False,
+        dtype: DTypeLike | None = None,
     ) -> Tensor:
         """Return the `p`-norm over `dim` of the values in a row; "fro" and None stand for 2.
 
@@ -119,7 +198,7 @@ class Reducing(Variable):
         """
         return apply(RULES["logsumexp"], (floating(self),), self._folding(dim, keepdim))
 
-    def cumsum(self, dim: int, *, dtype: Any = None) -> Tensor:
+    def cumsum(self, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
         """Replace each element by the sum up to it along `dim`.
 
         >>> kellet.cumsum(kellet.tensor([1, 2, 3]), dim=0)
@@ -127,7 +206,7 @@ class Reducing(Variable):
         """
         return self._running("cumsum", dim, dtype)
 
-    def cumprod(self, dim: int, *, dtype: Any = None) -> Tensor:
+    def cumprod(self, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
         """Replace each element by the product up to it along `dim`.
 
         >>> kellet.cumprod(kellet.tensor([1, 2, 3]), dim=0)
@@ -135,7 +214,7 @@ class Reducing(Variable):
         """
         return self._running("cumprod", dim, dtype)
 
-    def softmax(self, dim: int, dtype: Any = None) -> Tensor:
+    def softmax(self, dim: int, dtype: DTypeLike | None = None) -> Tensor:
         """Return exponentials divided by their sum along `dim`; with `dtype`, computed in that.
 
         >>> kellet.softmax(kellet.tensor([0.0, 1.0]), dim=0)
@@ -143,7 +222,7 @@ class Reducing(Variable):
         """
         return self._normalized("softmax", dim, dtype)
 
-    def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
+    def log_softmax(self, dim: int, dtype: DTypeLike | None = None) -> Tensor:
         """Return the logarithm of `softmax`, computed without leaving the range of the dtype.
 
         >>> kellet.log_softmax(kellet.tensor([0.0, 0.0]), dim=0)
@@ -282,17 +361,16 @@ class Reducing(Variable):
     def _along(self, dim: int | None, keepdim: bool) -> dict[str, Any]:
         return {"axis": None if dim is None else axis_of(dim, self._array.ndim), "keepdims": keepdim}
 
-    def _spread_of(
+    def _spread(
         self, name: str, dim: Axes | bool, unbiased: bool | None, keepdim: bool, correction: float | None
-    ) -> Tensor:
+    ) -> dict[str, Any]:
         if isinstance(dim, bool):  # x.var(False): PyTorch's oldest form
             dim, unbiased = None, dim
         if correction is None:
             correction = 1 if unbiased is None else int(unbiased)
         elif unbiased is not None:
             raise TypeError(f"{name}: unbiased and correction say the same; pass one of them")
-        options = {**self._folding(dim, keepdim), "correction": correction}
-        return apply(RULES[name], (_smooth(name, self),), options)
+        return {**self._folding(dim, keepdim), "correction": correction}
 
     def _normalized(self, name: str, dim: int, dtype: Any) -> Tensor:
         axis = axis_of(dim, self._array.ndim)
@@ -327,6 +405,13 @@ class Reducing(Variable):
         values, indexes = apply_all(RULES[name], (row,), {**options, "axis": 0})
         shape = () if values.shape == (1,) or not values.ndim else values.shape
         return Extremes(values.reshape(shape), indexes.reshape(shape))
+
+    var_mean = var_mean
+    std_mean = std_mean
+    aminmax = aminmax
+
+    nansum = nansum
+    nanmean = nanmean
 
 
 def _smooth(where: str, value: Any) -> Any:

@@ -8,6 +8,23 @@ from typing import TYPE_CHECKING, Any
 from ..autograd import Variable
 from ..errors import ShapeError
 from ..rules import RULES
+from .arranging import (
+    diag,
+    diag_embed,
+    diagflat,
+    diagonal,
+    diff,
+    fliplr,
+    flipud,
+    repeat_interleave,
+    rot90,
+    split_with_sizes,
+    tensor_split,
+    tile,
+    trace,
+    tril,
+    triu,
+)
 from .axes import axes_of, axis_of, shape_of, whole_shape
 from .dispatch import NONE, apply, apply_all
 
@@ -347,6 +364,40 @@ class Shaping(Variable):
     def is_contiguous(self) -> bool:
         """Say whether the memory is in the order of the axes, without gaps."""
         return bool(self._array.flags.c_contiguous)
+
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+        """View windows of `size` values, `step` apart, along an axis; their values are a new last axis.
+
+        Raises ShapeError where the windows do not fit, or a step is below 1.
+        """
+        axis = axis_of(dimension, self._array.ndim)
+        if not self._array.ndim and size == 1:
+            return apply(RULES["reshape"], (self,), {"shape": (1,)})
+        length = self._array.shape[axis] if self._array.ndim else 1
+        if not 0 < size <= length or step < 1:
+            raise ShapeError(
+                f"unfold: windows of {size}, {step} apart, do not fit axis {axis} of length {length}; size "
+                "must be between 1 and that, and step positive"
+            )
+        return apply(RULES["windows"], (self,), {"axis": axis, "size": size, "step": step})
+
+    # --- what arranging.py defines ----------------------------------------------------------------
+
+    diagonal = diagonal
+    diag = diag
+    diag_embed = diag_embed
+    trace = trace
+    tril = tril
+    triu = triu
+    tensor_split = tensor_split
+    diff = diff
+    tile = tile
+    repeat_interleave = repeat_interleave
+    rot90 = rot90
+    diagflat = diagflat
+    fliplr = fliplr
+    flipud = flipud
+    split_with_sizes = split_with_sizes
 
 
 def _size(shape: tuple[int, ...]) -> int:

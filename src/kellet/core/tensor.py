@@ -7,60 +7,43 @@ from typing import Any
 
 import numpy as np
 
+from ..absent import OF_TENSORS
 from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
 from ..autograd.modes import modes
 from ..autograd.passes import one_step
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import bump, counter_of
-from ..dtypes import as_dtype, dtype_name, is_differentiable
+from ..dtypes import DTypeLike, as_dtype, dtype_name, is_differentiable
 from ..errors import DTypeError, GradientError
-from .absent_methods import AbsentMethods
+from ..limits import Size
+from .absent_methods import hint_at_absent
 from .arithmetic import Arithmetic
-from .arranging import Arranging
 from .axes import shape_of
-from .comparing import Comparing
-from .composed import Composed
 from .conversion import Conversion
-from .derived import Derived
 from .dispatch import require_one_dtype
 from .elementwise import Elementwise
-from .index_writing import IndexWriting
 from .indexing import Indexing
-from .inplace import InPlace
-from .matrices import Matrices
-from .more_inplace import MoreInPlace, add_in_place_forms
+from .inplace import InPlace, _add_in_place_forms
 from .printing import describe
 from .products import Products
-from .random_fills import RandomFills
 from .ranking import Ranking
 from .reducing import Reducing
 from .shaping import Shaping
-from .vectors import Vectors
 
 _new = object.__new__
 
 
 class Tensor(
     Arithmetic,
-    Comparing,
     Elementwise,
     Products,
     Reducing,
     Shaping,
-    Arranging,
     Indexing,
-    IndexWriting,
-    Derived,
-    Composed,
-    Vectors,
     Ranking,
-    Matrices,
     InPlace,
-    RandomFills,
-    MoreInPlace,
     Conversion,
-    AbsentMethods,
 ):
     """An array of one dtype that can take part in a graph of operations.
 
@@ -91,7 +74,7 @@ class Tensor(
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: object = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Sequence[Any] | Any = None,
@@ -179,9 +162,9 @@ class Tensor(
     # --- shape ------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the axes, a tuple."""
-        return self._array.shape
+    def shape(self) -> Size:
+        """The sizes of the axes, a tuple that counts its elements."""
+        return Size(self._array.shape)
 
     @property
     def ndim(self) -> int:
@@ -205,7 +188,7 @@ class Tensor(
     def size(self, dim: int | None = None) -> Any:
         """Return the shape, or the size of one axis. Raises IndexError for an axis that there is not."""
         if dim is None:
-            return self._array.shape
+            return self.shape
         try:
             return self._array.shape[dim]
         except IndexError:
@@ -288,30 +271,36 @@ class Tensor(
 
     # --- new tensors like this one ----------------------------------------------------------------
 
-    def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    def new_tensor(
+        self, data: object, *, dtype: DTypeLike | None = None, requires_grad: bool = False
+    ) -> Tensor:
         """Return a tensor of `data` in the dtype of this one."""
         made = Tensor(wrap(np.array(data, dtype=self._array.dtype if dtype is None else as_dtype(dtype))))
         return made.requires_grad_() if requires_grad else made
 
-    def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
+    def new_zeros(self, *size: Any, dtype: DTypeLike | None = None) -> Tensor:
         """Return zeros of this shape, in the dtype of this tensor."""
         return self._new(np.zeros, size, dtype)
 
-    def new_ones(self, *size: Any, dtype: Any = None) -> Tensor:
+    def new_ones(self, *size: Any, dtype: DTypeLike | None = None) -> Tensor:
         """Return ones of this shape, in the dtype of this tensor."""
         return self._new(np.ones, size, dtype)
 
-    def new_empty(self, *size: Any, dtype: Any = None) -> Tensor:
+    def new_empty(self, *size: Any, dtype: DTypeLike | None = None) -> Tensor:
         """Return a tensor of this shape, in the dtype of this tensor, with whatever is in memory."""
         return self._new(np.empty, size, dtype)
 
-    def new_full(self, size: Sequence[int], fill_value: Any, *, dtype: Any = None) -> Tensor:
+    def new_full(self, size: Sequence[int], fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:
         """Return a tensor of this shape with one value, in the dtype of this tensor."""
         return self.new_empty(size, dtype=dtype).fill_(fill_value)
 
     def _new(self, make: Callable[..., Any], size: tuple[Any, ...], dtype: Any) -> Tensor:
         found = self._array.dtype if dtype is None else as_dtype(dtype)
         return wrap(make(shape_of(size), found))  # type: ignore[return-value]  # wrap makes Tensors
+
+    def __dir__(self) -> list[str]:
+        kind = type(self)
+        return [name for name in super().__dir__() if name not in OF_TENSORS or hasattr(kind, name)]
 
     def __repr__(self) -> str:
         return describe(self)
@@ -323,7 +312,8 @@ class Tensor(
 
 
 bridge.tensor = Tensor
-add_in_place_forms(Tensor)
+_add_in_place_forms(Tensor)
+hint_at_absent(Tensor)
 
 
 # --- the methods as functions: the first argument is the tensor ------------------------------------

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..autograd import Variable
-from ..dtypes import DType, as_dtype, category, promote
+from ..dtypes import DType, DTypeLike, as_dtype, category, promote
 from ..dtypes import result_dtype as _of_values
 
 
-def promote_types(type1: Any, type2: Any) -> DType:
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
     """Return the dtype of the sum of two tensors of these dtypes.
 
     >>> kellet.promote_types(kellet.int64, kellet.float16)
@@ -18,7 +16,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
     return promote(as_dtype(type1), as_dtype(type2))
 
 
-def result_type(tensor1: Any, tensor2: Any) -> DType:
+def result_type(tensor1: object, tensor2: object) -> DType:
     """Return the dtype of the sum of two tensors or numbers; those with axes decide before others.
 
     >>> kellet.result_type(kellet.tensor([1, 2]), 1.0)
@@ -27,7 +25,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     return _of_values([one._array if isinstance(one, Variable) else one for one in (tensor1, tensor2)])
 
 
-def can_cast(from_: Any, to: Any) -> bool:
+def can_cast(from_: DTypeLike, to: DTypeLike) -> bool:
     """Say whether values of one dtype may be written into another: of a kind into the same or a higher one.
 
     >>> kellet.can_cast(kellet.float64, kellet.float32), kellet.can_cast(kellet.float32, kellet.int64)

@@ -11,7 +11,7 @@ import dis
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,10 @@ def explaining(functions: Mapping[str, FunctionType], home: str) -> dict[str, An
     Traceback (most recent call last):
     TypeError: leaky_relu, argument 'negative_slope': expected a number, got str 'steep'
     """
-    made = {name: _explaining(function, name) for name, function in functions.items()}
+    renamed = (
+        {} if home == "kellet.nn.functional" else NUMPYS
+    )  # PyTorch wrote those in Python, which renames none
+    made = {name: _explaining(function, name, renamed) for name, function in functions.items()}
     for name, call in made.items():  # so that they can be stored by the names that they are found by
         call.__module__, call.__qualname__ = home, name
     return made
@@ -59,7 +62,9 @@ def explain_functions(names: dict[str, Any]) -> None:
 
 
 def explain_methods(cls: type) -> None:
-    """Do the same for the methods of `cls` that cannot do without arguments, or take tensors.
+    """Do the same for the methods of `cls` that cannot do without arguments, or take tensors or an axis.
+
+    Each is called a method of `cls` then, whichever base defines it.
 
     Arithmetic is left alone: it says what is no operand by itself, and every call counts there.
 
@@ -70,7 +75,11 @@ def explain_methods(cls: type) -> None:
     kinds = [kind for kind in reversed(cls.__mro__) if kind.__name__ != "Arithmetic"]
     for name, method in {name: value for kind in kinds for name, value in vars(kind).items()}.items():
         if isinstance(method, FunctionType) and name[0] != "_" and _takes_something(method):
-            setattr(cls, name, _explaining(method, name))
+            setattr(cls, name, _explaining(method, name, NUMPYS))
+    for kind in cls.__mro__:
+        for name, method in vars(kind).items():
+            if isinstance(method, FunctionType) and method.__module__.startswith(__package__):
+                method.__qualname__ = f"{cls.__name__}.{name}"
 
 
 def explain_construction(*classes: type) -> None:
@@ -88,15 +97,20 @@ def explain_construction(*classes: type) -> None:
 
 
 def _takes_something(method: FunctionType) -> bool:
-    """Whether the method has an argument that has to be given, or may be a tensor."""
-    if method.__code__.co_argcount - len(method.__defaults__ or ()) > 1:
+    """Whether the method has an argument that has to be given, is an axis, or may be a tensor."""
+    if "dim" in method.__annotations__ or method.__code__.co_argcount - len(method.__defaults__ or ()) > 1:
         return True
     kinds = method.__annotations__
     return any("Tensor" in str(kind) for name, kind in kinds.items() if name != "return")
 
 
-def _explaining(function: FunctionType, name: str) -> Any:
+NUMPYS = {"axis": "dim", "keepdims": "keepdim"}
+"""NumPy's names of arguments, which PyTorch's own functions take beside theirs."""
+
+
+def _explaining(function: FunctionType, name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> Any:
     own = function.__code__.co_varnames[:1] == ("self",)
+    takes = frozenset(function.__annotations__)
     wrong_kinds, explain = _OF_WRONG_KINDS, explanation
 
     @functools.wraps(function)
@@ -106,6 +120,8 @@ def _explaining(function: FunctionType, name: str) -> Any:
         try:
             return function(*args, **kwargs)
         except wrong_kinds as error:
+            if other := {one for one in kwargs if renamed.get(one) in takes - kwargs.keys()}:
+                return call(*args, **{renamed[one] if one in other else one: kwargs[one] for one in kwargs})
             wrong = explain(name, function, error, args, kwargs)
             if wrong is None:
                 raise

@@ -45,7 +45,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     )
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """Make tensors of the arrays in one sample, a list of a tuple; everything else stays as it is.
 
     Source: torch.utils.data.default_convert.

@@ -99,7 +99,7 @@ class Worker:
             self._process.start()
         other.close()
 
-    def ask(self, task: Any) -> None:
+    def ask(self, task: object) -> None:
         """Ask for a batch. A worker that is gone is seen by `answer`."""
         data = ForkingPickler.dumps(task)
         with suppress(OSError):

@@ -32,7 +32,7 @@ _BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def all_reduce(
-    tensor: Any, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+    tensor: object, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Put the tensors of all ranks together, element by element, and write the result to each of them.
 
@@ -66,7 +66,7 @@ def all_reduce(
 
 
 def broadcast(
-    tensor: Any,
+    tensor: object,
     src: int | None = None,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -106,7 +106,7 @@ def broadcast(
 
 
 def all_gather(
-    tensor_list: Sequence[Any], tensor: Any, group: ProcessGroup | None = None, async_op: bool = False
+    tensor_list: Sequence[Any], tensor: object, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Write the tensors of all ranks, which have one shape, to `tensor_list`, in the order of ranks.
 
@@ -142,7 +142,7 @@ def all_gather(
 
 
 def all_gather_into_tensor(
-    output_tensor: Any, input_tensor: Any, group: ProcessGroup | None = None, async_op: bool = False
+    output_tensor: object, input_tensor: object, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Write the tensors of all ranks to one, one after another along its first axis, or along a new one.
 
@@ -171,7 +171,7 @@ def all_gather_into_tensor(
 
 
 def reduce_scatter(
-    output: Any,
+    output: object,
     input_list: Sequence[Any],
     op: ReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
@@ -198,8 +198,8 @@ def reduce_scatter(
 
 
 def reduce_scatter_tensor(
-    output: Any,
-    input: Any,
+    output: object,
+    input: object,
     op: ReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,

@@ -20,7 +20,7 @@ CommHook: TypeAlias = Callable[[Any, GradBucket], Future[Any]]
 """`hook(state, bucket)`: starts to exchange a bucket, and returns the future of one flat tensor."""
 
 
-def check_comm_hook(hook: Any) -> None:
+def check_comm_hook(hook: object) -> None:
     """Look at a hook before it is used.
 
     Raises TypeError where it cannot be called with two arguments, ValueError where its annotations say
@@ -48,7 +48,7 @@ def check_comm_hook(hook: Any) -> None:
         )
 
 
-def call_comm_hook(hook: CommHook, state: Any, bucket: GradBucket) -> Future[Any]:
+def call_comm_hook(hook: CommHook, state: object, bucket: GradBucket) -> Future[Any]:
     """Return what the hook starts for a bucket.
 
     Raises HookError where it is no Future; what the hook itself raises is not changed.

@@ -31,7 +31,7 @@ from .world import resolve_group
 
 
 def reduce(
-    tensor: Any,
+    tensor: object,
     dst: int | None = None,
     op: ReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
@@ -70,7 +70,7 @@ def reduce(
 
 
 def gather(
-    tensor: Any,
+    tensor: object,
     gather_list: Sequence[Any] | None = None,
     dst: int | None = None,
     group: ProcessGroup | None = None,
@@ -112,7 +112,7 @@ def gather(
 
 
 def scatter(
-    tensor: Any,
+    tensor: object,
     scatter_list: Sequence[Any] | None = None,
     src: int | None = None,
     group: ProcessGroup | None = None,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DistributedError
-from ..futures import Future, require_callable
+from ..futures import Future, _require_callable
 
 
 class Work(Future[Any]):
@@ -54,7 +54,7 @@ class Work(Future[Any]):
 
         Raises TypeError for what is not callable.
         """
-        require_callable(callback)
+        _require_callable(callback)
         return self._turn.put(lambda: callback(self))
 
     def add_done_callback(self, callback: Callable[[Future[Any]], Any]) -> None:
@@ -69,7 +69,7 @@ class Work(Future[Any]):
                     threading.ExceptHookArgs((type(error), error, where, threading.current_thread()))
                 )
 
-        require_callable(callback)
+        _require_callable(callback)
         self.then(call)
 
 

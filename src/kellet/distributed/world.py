@@ -170,7 +170,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     _world.group, _world.parts, _world.transport = None, (), None
 
 
-def get_rank(group: Any = None) -> int:
+def get_rank(group: object = None) -> int:
     """Return the number of this process in the group of all, or in `group`; -1 where it is not in that.
 
     Raises DistributedError before `init_process_group`.
@@ -184,7 +184,7 @@ def get_rank(group: Any = None) -> int:
     return -1 if group is GroupMember.NON_GROUP_MEMBER else resolve_group(group).rank()
 
 
-def get_world_size(group: Any = None) -> int:
+def get_world_size(group: object = None) -> int:
     """Return how many processes there are, or are in `group`; -1 where this one is not in that.
 
     Raises DistributedError before `init_process_group`.
@@ -247,7 +247,7 @@ def new_subgroups(group_size: int) -> tuple[ProcessGroup, list[Any]]:
     return groups[get_rank() // group_size], groups
 
 
-def resolve_group(group: Any) -> ProcessGroup:
+def resolve_group(group: object) -> ProcessGroup:
     """Return `group`, or the group of all processes for None.
 
     Raises DistributedError where that is not there yet, or this rank is not in the group; TypeError for

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 from ..autograd.bridge import wrap
-from ..core.device import check_device
+from ..core.device import DeviceLike, check_device
 from .description import Describing, restore
 from .tensor_file import read, write
 from .whole_file import whole_file
+
+File: TypeAlias = "str | os.PathLike[str] | BinaryIO"
+MapLocation: TypeAlias = "DeviceLike | dict[Any, Any] | Callable[..., Any]"
 
 KEY = "kellet"
 """The text under `__metadata__` that describes what was saved."""
 
 
-def save(obj: Any, f: Any) -> None:
+def save(obj: object, f: File) -> None:
     """Write tensors, arrays, numbers, texts and containers of them to `f`, a path or an open binary file.
 
     The file has the layout of safetensors: every program that reads it finds the tensors, by names like
@@ -47,7 +51,9 @@ def save(obj: Any, f: Any) -> None:
         write(file, describing.arrays, texts)
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+def load(
+    f: File, map_location: MapLocation = None, *, weights_only: bool = True, mmap: bool | None = None
+) -> Any:
     """Return what `save` wrote to `f`, a path or an open file; of another safetensors file, its tensors.
 
     Nothing of the file runs, whatever it says; `weights_only` and `mmap` are taken for PyTorch's sake and

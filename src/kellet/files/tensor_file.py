@@ -136,7 +136,7 @@ def _stranger(data: bytearray) -> str:
     if data.startswith((b"PK", b"\x80\x02", b"\x80\x04")):
         return (
             "this is a ZIP archive or a pickle, such as PyTorch saves; nothing is unpickled here: convert it "
-            "with the command `packager convert` first"
+            "with the command `kellet convert` first"
         )
     return "this is no file of kellet.save: its first eight bytes do not give the length of a header"
 

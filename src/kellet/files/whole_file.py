@@ -1,6 +1,6 @@
 """A file that is written whole, or not at all. The one place where `kellet` opens a file to write to.
 
-`packager.atomic` has its own: it works where kellet is not, holds a lock on what is unfinished, and removes
+`packager._atomic` has its own: it works where kellet is not, holds a lock on what is unfinished, and removes
 what a killed process has left.
 """
 

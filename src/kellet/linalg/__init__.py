@@ -6,7 +6,6 @@ The functions that the files of this folder define are offered here, with `det` 
 
 from typing import TYPE_CHECKING
 
-from ..absent import absent as _absent
 from ..core import cholesky as cholesky
 from ..core import det as det
 from ..core import matrix_power as matrix_power
@@ -14,19 +13,12 @@ from ..core import slogdet as slogdet
 from ..core.wrong_arguments import explaining as _explaining
 from ..errors import LinAlgError as LinAlgError
 from ..public_names import functions_of
-from . import factors, norms, solving
 
 if TYPE_CHECKING:
     from .factors import *
     from .norms import *
     from .solving import *
 else:
-    _functions = functions_of(factors, norms, solving)
+    _functions = functions_of(__name__, "factors norms solving")
     globals().update(_explaining(_functions, __name__))
     __all__ = ["LinAlgError", "cholesky", "det", "matrix_power", "slogdet", *_functions]
-
-
-if not TYPE_CHECKING:  # type checkers would take every name for one that is here
-
-    def __getattr__(name):
-        raise _absent("linalg", name)

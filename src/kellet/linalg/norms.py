@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..core import Tensor
 from ..core.axes import Axes, axis_of
 from ..core.matrix_arguments import matrix
+from ..dtypes import DTypeLike
 from ..errors import ShapeError
 from .factors import svdvals
 from .solving import inv
 
 
 def vector_norm(
-    x: Tensor, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
+    x: Tensor, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
 ) -> Tensor:
     """Return `sum(abs(x) ** ord) ** (1 / ord)` over `dim`; for 0 and the infinities, its limits.
 
@@ -31,7 +31,7 @@ def matrix_norm(
     dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Return norms of the matrices over the two axes `dim`.
 
@@ -81,7 +81,7 @@ def norm(
     dim: Axes = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Return `matrix_norm` over two axes and `vector_norm` over others; without `ord` always the latter of 2.
 

@@ -82,7 +82,7 @@ class BackwardHook:
         self.input_places = _gated_places(args)
         return _through_gate(self._inputs_arrived, args, self.input_places, with_zeros=True)
 
-    def setup_output_hook(self, output: Any) -> Any:
+    def setup_output_hook(self, output: object) -> Any:
         """Put the output gate into the Tensor, or the tuple's Tensors, that `forward` returned."""
         if isinstance(output, Tensor):
             self.n_outputs = 1

@@ -113,7 +113,7 @@ class Sequential(_ModuleSequence):
         else:
             self.extend(modules)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: object) -> Any:
         for module in self._modules.values():
             input = module(input)
         return input

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import HookError
 from ..hooks import RemovableHandle
 from .module_hooks import for_all_modules
 
-AnyHook = Callable[..., Any]
+if TYPE_CHECKING:
+    from .hook_shapes import AnyForwardHook, AnyForwardPreHook, FullBackwardHook, FullBackwardPreHook
 
 
-def register_module_forward_pre_hook(hook: AnyHook, *, with_kwargs: bool = False) -> RemovableHandle:
+def register_module_forward_pre_hook(
+    hook: AnyForwardPreHook, *, with_kwargs: bool = False
+) -> RemovableHandle:
     """Call `hook(module, args)` before the `forward` of every module, before the module's own hooks.
 
     As `Module.register_forward_pre_hook` in all else.
@@ -27,7 +29,7 @@ def register_module_forward_pre_hook(hook: AnyHook, *, with_kwargs: bool = False
 
 
 def register_module_forward_hook(
-    hook: AnyHook, *, with_kwargs: bool = False, always_call: bool = False
+    hook: AnyForwardHook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` after the `forward` of every module, before the module's own hooks.
 
@@ -44,7 +46,7 @@ def register_module_forward_hook(
     return for_all_modules().forward.add(hook, with_kwargs=with_kwargs, always_call=always_call)
 
 
-def register_module_full_backward_pre_hook(hook: AnyHook) -> RemovableHandle:
+def register_module_full_backward_pre_hook(hook: FullBackwardPreHook) -> RemovableHandle:
     """Call `hook(module, grad_output)` in the backward of every module; see `Module`'s method.
 
     Source: torch.nn.modules.module.register_module_full_backward_pre_hook.
@@ -57,7 +59,7 @@ def register_module_full_backward_pre_hook(hook: AnyHook) -> RemovableHandle:
     return for_all_modules().full_backward_pre.add(hook)
 
 
-def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
+def register_module_full_backward_hook(hook: FullBackwardHook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` in the backward of every module; see `Module`'s method.
 
     Raises HookError while there are hooks of the deprecated `register_module_backward_hook`.
@@ -75,7 +77,7 @@ def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
     return hooks.full_backward.add(hook)
 
 
-def register_module_backward_hook(hook: AnyHook) -> RemovableHandle:
+def register_module_backward_hook(hook: FullBackwardHook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` in the backward of the last operation of every module.
 
     Deprecated, as in PyTorch: `grad_input` belongs to the inputs of that operation and not to those of

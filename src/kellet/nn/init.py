@@ -108,7 +108,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 # --- random values --------------------------------------------------------------------------------
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
     """Fill with uniform values between `a` and `b`.
 
     >>> x = uniform_(kellet.empty(100), 2.0, 3.0)
@@ -118,7 +120,12 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return _write(tensor, _numbers(generator).uniform(a, b, tensor.shape))
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    generator: Generator | np.random.Generator | None = None,
+) -> Tensor:
     """Fill with normal values with this mean and standard deviation.
 
     >>> normal_(kellet.empty(2), mean=5.0, std=0.0)
@@ -133,7 +140,7 @@ def trunc_normal_(
     std: float = 1.0,
     a: float = -2.0,
     b: float = 2.0,
-    generator: Any = None,
+    generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
     """Fill with normal values; those outside [a, b] are drawn again.
 
@@ -155,7 +162,9 @@ def trunc_normal_(
     return _write(tensor, values)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
     """Fill with uniform values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010).
 
     >>> x = xavier_uniform_(kellet.empty(3, 3))
@@ -167,7 +176,9 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
     """Fill with normal values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010).
 
     >>> xavier_normal_(kellet.empty(3, 3)).shape
@@ -182,7 +193,7 @@ def kaiming_uniform_(
     a: float = 0.0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
     """Fill with uniform values of variance `gain**2 / fan` (He and others, 2015).
 
@@ -202,7 +213,7 @@ def kaiming_normal_(
     a: float = 0.0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
     """Fill with normal values of variance `gain**2 / fan` (He and others, 2015); see `kaiming_uniform_`.
 
@@ -213,7 +224,9 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, deviation, generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def orthogonal_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | np.random.Generator | None = None
+) -> Tensor:
     """Fill with a random matrix with orthonormal rows (or columns, where they are fewer), times `gain`.
 
     Dimensions after the first count as one. Raises ShapeError for fewer than two.
@@ -230,7 +243,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     return _write(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(
+    tensor: Tensor,
+    sparsity: float,
+    std: float = 0.01,
+    generator: Generator | np.random.Generator | None = None,
+) -> Tensor:
     """Fill with normal values, the share `sparsity` of each column set to zero.
 
     Raises ShapeError unless there are two dimensions.

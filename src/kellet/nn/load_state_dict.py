@@ -31,6 +31,9 @@ from .load_plan import (
 from .state_dict import EXTRA_STATE, StateDict, StateHooks, StateSaving, StateView
 
 if TYPE_CHECKING:
+    from .hook_shapes import LoadPostHook, LoadPreHook
+
+if TYPE_CHECKING:
     from .module import Module
 
 AnyHook = Callable[..., Any]
@@ -141,7 +144,7 @@ class StateLoading(StateSaving):
             ]
         by_hand.write()
 
-    def register_load_state_dict_pre_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: LoadPreHook) -> RemovableHandle:
         """Call `hook` before the module's keys are matched; it may change the state dict in place.
 
         The hook gets the longest of two argument lists that it can take, decided here:
@@ -163,7 +166,7 @@ class StateLoading(StateSaving):
         # The older name in PyTorch, widely used: the long list, without the module unless asked for.
         return self._own_state_hooks().load_pre.add(hook, form=1, with_module=with_module)
 
-    def register_load_state_dict_post_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: LoadPostHook) -> RemovableHandle:
         """Call `hook` after the values here and below are loaded, before missing keys are judged.
 
         The hook gets the longest of two argument lists that it can take, decided here:
@@ -178,7 +181,7 @@ class StateLoading(StateSaving):
         return self._own_state_hooks().load_post.add(hook, form=form)
 
 
-def register_class_load_state_dict_pre_hook(cls: type, hook: AnyHook) -> RemovableHandle:
+def register_class_load_state_dict_pre_hook(cls: type, hook: LoadPreHook) -> RemovableHandle:
     """Call `hook` whenever the state of an instance of `cls` or of a subclass is loaded, at any depth.
 
     These hooks run before the pre-hooks of the instance, those of base classes first, in order of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..absent import GUIDE, HINTS
+from ..absent import GUIDE, OF_MODULES
 from ..core import Tensor
 from ..hooks import HookRegistry, RemovableHandle
 from .parameter import Buffer, Parameter
@@ -25,7 +25,7 @@ _buffer_hooks: HookRegistry[Callable[..., Any]] = HookRegistry()
 _module_hooks: HookRegistry[Callable[..., Any]] = HookRegistry()
 
 
-def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_parameter_registration_hook(hook: Callable[[Any, str, Any], object]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever any module registers a parameter.
 
     An answer other than None is registered in its place.
@@ -40,7 +40,7 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
     return _parameter_hooks.add(hook)
 
 
-def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_buffer_registration_hook(hook: Callable[[Any, str, Any], object]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever any module registers a buffer (also None).
 
     An answer other than None is registered in its place.
@@ -54,7 +54,7 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
     return _buffer_hooks.add(hook)
 
 
-def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_module_registration_hook(hook: Callable[[Any, str, Any], object]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever any module registers a submodule (also None).
 
     An answer other than None is registered in its place.
@@ -174,8 +174,8 @@ class Members:
             if members is not None and name in members:
                 return members[name]
         message = f"'{type(self).__name__}' object has no attribute '{name}'"
-        if name in HINTS:  # not every name: registration asks for many that are free
-            message += f". PyTorch has it; {HINTS[name]}; see {GUIDE}"
+        if name in OF_MODULES:
+            message += f". PyTorch has it; {OF_MODULES[name]}; see {GUIDE}"
         raise AttributeError(message)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -219,7 +219,7 @@ class HookedModule(Module, Generic[Inner]):
         """
         return self._gradient_observers.add(hook)
 
-    def forward(self, input: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, input: object, *args: Any, **kwargs: Any) -> Any:
         """Run the wrapped module with the hooks. Raises HookTypeError for a pre-hook that answers None."""
         for entry in self._pre_hooks:
             answer = entry.hook(input)

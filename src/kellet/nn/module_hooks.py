@@ -56,7 +56,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
 from ..core.not_tensors import explained, is_no_tensor, wanted_tensor
@@ -64,6 +64,18 @@ from ..errors import HookError
 from ..hooks import HookEntry, HookMapping, HookRegistry, RemovableHandle, longest_form
 from .backward_hooks import BackwardHook
 from .output_hooks import watch_last_operation, watch_output
+
+if TYPE_CHECKING:
+    from .hook_shapes import (
+        AnyForwardHook,
+        AnyForwardPreHook,
+        FullBackwardHook,
+        FullBackwardPreHook,
+        Gives,
+        HasForward,
+        OutputGradientHook,
+        Takes,
+    )
 
 AnyHook = Callable[..., Any]
 
@@ -114,6 +126,17 @@ def _hooks_by_id(holder: str, kind: str, registration: str) -> property:
     return property(look, empty, doc=f"The hooks of `{registration}`, by their ids.")
 
 
+def _ids_with(kind: str, option: str) -> property:
+    """Make the property under which PyTorch keeps the ids of hooks that were registered with an option."""
+
+    def look(module: Any) -> dict[int, bool]:
+        hooks = module.__dict__.get("_call_hooks")
+        entries = () if hooks is None else getattr(hooks, kind)
+        return {entry.id: True for entry in entries if entry.options[option]}
+
+    return property(look, doc=f"The ids of the hooks with `{option}`; a copy.")
+
+
 class ModuleCall:
     """The part of `Module` that is called: `forward` with the hooks around it."""
 
@@ -121,16 +144,24 @@ class ModuleCall:
     # CallHooks on the instance; the first global one gives all other modules an empty one here.
     _call_hooks: CallHooks | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if self._call_hooks is None:
-                return self.forward(*args, **kwargs)
-            return _call_with_hooks(self, self._call_hooks, args, kwargs)
-        except Exception as error:
-            explanation = _explanation(self, error, args, kwargs)
-            if explanation is None:
-                raise
-            raise explanation from error
+    if TYPE_CHECKING:  # a call takes and gives what the `forward` of the class does
+
+        def __call__(self: HasForward[Takes, Gives], *args: Takes.args, **kwargs: Takes.kwargs) -> Gives:
+            """Call `forward` with the hooks around it."""
+            raise NotImplementedError
+
+    else:
+
+        def __call__(self, *args, **kwargs):
+            try:
+                if self._call_hooks is None:
+                    return self.forward(*args, **kwargs)
+                return _call_with_hooks(self, self._call_hooks, args, kwargs)
+            except Exception as error:
+                explanation = _explanation(self, error, args, kwargs)
+                if explanation is None:
+                    raise
+                raise explanation from error
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it. No hook runs by calling this."""
@@ -139,7 +170,7 @@ class ModuleCall:
         )
 
     def register_forward_pre_hook(
-        self, hook: AnyHook, *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: AnyForwardPreHook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args)` before `forward`; what it answers becomes the arguments.
 
@@ -161,7 +192,7 @@ class ModuleCall:
 
     def register_forward_hook(
         self,
-        hook: AnyHook,
+        hook: AnyForwardHook,
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -185,7 +216,7 @@ class ModuleCall:
         registry = self._own_call_hooks().forward
         return registry.add(hook, prepend=prepend, with_kwargs=with_kwargs, always_call=always_call)
 
-    def register_backward_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_backward_hook(self, hook: OutputGradientHook) -> RemovableHandle:
         """Call `hook(tensor, grad)` when the gradient of the module's output tensor is known.
 
         Only for modules that return a single Tensor that requires a gradient; the answer is
@@ -202,7 +233,9 @@ class ModuleCall:
             ) from None
         return self._own_call_hooks().output_gradient.add(hook)
 
-    def register_full_backward_pre_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: FullBackwardPreHook, prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_output)` when the gradients of all outputs are known.
 
         `grad_output` has one entry for each Tensor among the outputs, None where an output was not
@@ -214,7 +247,7 @@ class ModuleCall:
         """
         return self._own_call_hooks().full_backward_pre.add(hook, prepend=prepend)
 
-    def register_full_backward_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: FullBackwardHook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
         `grad_input` has one entry for each positional argument (as the forward pre-hooks left
@@ -230,6 +263,9 @@ class ModuleCall:
 
     _forward_pre_hooks = _hooks_by_id("_call_hooks", "forward_pre", "register_forward_pre_hook")
     _forward_hooks = _hooks_by_id("_call_hooks", "forward", "register_forward_hook")
+    _forward_pre_hooks_with_kwargs = _ids_with("forward_pre", "with_kwargs")
+    _forward_hooks_with_kwargs = _ids_with("forward", "with_kwargs")
+    _forward_hooks_always_called = _ids_with("forward", "always_call")
     _backward_pre_hooks = _hooks_by_id("_call_hooks", "full_backward_pre", "register_full_backward_pre_hook")
     _backward_hooks = _hooks_by_id("_call_hooks", "full_backward", "register_full_backward_hook")
     _state_dict_pre_hooks = _hooks_by_id("_state_hooks", "save_pre", "register_state_dict_pre_hook")
@@ -246,6 +282,7 @@ class ModuleCall:
 
 
 def for_all_modules() -> CallHooks:
+    """Return the hooks that run at each module, and let calls look for them from now on."""
     ModuleCall._call_hooks = _none_of_its_own
     return _everywhere
 

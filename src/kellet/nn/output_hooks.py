@@ -13,7 +13,7 @@ from ..hooks import HookEntry, HookRegistry
 AnyHook = Callable[..., Any]
 
 
-def watch_last_operation(module: object, output: Any, entries: tuple[HookEntry[AnyHook], ...]) -> None:
+def watch_last_operation(module: object, output: object, entries: tuple[HookEntry[AnyHook], ...]) -> None:
     """Put the deprecated hooks on the node that made the (first) tensor of the output."""
     while not isinstance(output, Tensor):
         if isinstance(output, dict):
@@ -46,6 +46,7 @@ class _LastOperation:
 
 
 def watch_output(output: Tensor, hooks: HookRegistry[AnyHook]) -> None:
+    """Call the hooks with the gradient of `output`, without keeping that tensor alive."""
     # The tensor owns the hook on it: a strong reference back would be a cycle. Where the caller
     # let go of the tensor, the hooks get another one over the same values.
     watched, values = weakref.ref(output), output.detach()

@@ -44,7 +44,7 @@ class ParameterList(Module):
     def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
-    def append(self, value: Any) -> Self:
+    def append(self, value: object) -> Self:
         """Add a value at the end; return the list."""
         self._size += 1
         self[self._size - 1] = value
@@ -135,7 +135,7 @@ class ParameterDict(Module):
         """Return the pairs of name and parameter."""
         return ((name, self[name]) for name in self._keys)
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return the parameter called `name`, or `default`."""
         return self[name] if name in self._keys else default
 
@@ -156,7 +156,7 @@ class ParameterDict(Module):
         self._keys[name] = None
         return name, self.pop(name)
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, name: str, default: object = None) -> Any:
         """Return the parameter called `name`, after adding `default` where there is none."""
         if name not in self._keys:
             self[name] = default
@@ -166,7 +166,7 @@ class ParameterDict(Module):
         """Return another dict of the same parameters."""
         return ParameterDict(list(self.items()))
 
-    def fromkeys(self, names: Iterable[str], default: Any = None) -> ParameterDict:
+    def fromkeys(self, names: Iterable[str], default: object = None) -> ParameterDict:
         """Return another dict with `default` under every name."""
         return ParameterDict([(name, default) for name in names])
 

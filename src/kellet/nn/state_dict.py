@@ -6,7 +6,7 @@ The order of the hooks is steps 10 to 13 of module_hooks.py. Loading is in load_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.variable import counter_of
 from ..core import Tensor
@@ -14,6 +14,9 @@ from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
 from .members import Members
 from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .hook_shapes import StateDictHook, StateDictPostHook, StateDictPreHook
 
 EXTRA_STATE = "_extra_state"
 
@@ -154,11 +157,11 @@ class StateSaving(Members):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define get_extra_state()")
 
-    def set_extra_state(self, state: Any) -> None:
+    def set_extra_state(self, state: object) -> None:
         """Take what `get_extra_state` answered when saving; called when the module's tensors are loaded."""
         raise NotImplementedError(f"{type(self).__name__} does not define set_extra_state()")
 
-    def register_state_dict_pre_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: StateDictPreHook) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before the module's state is saved; its answer is ignored.
 
         `prefix` is `""` or the module's path with a dot behind.
@@ -167,7 +170,7 @@ class StateSaving(Members):
         """
         return self._own_state_hooks().save_pre.add(hook)
 
-    def register_state_dict_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_state_dict_hook(self, hook: StateDictHook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, keep_vars)` after the state here and below is saved.
 
         `state_dict` is the whole destination; the hook changes it in place and must answer None,
@@ -177,7 +180,7 @@ class StateSaving(Members):
         """
         return self._own_state_hooks().save_post.add(hook, with_metadata=False)
 
-    def register_state_dict_post_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: StateDictPostHook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after the state here and below is saved.
 
         As `register_state_dict_hook` in all else; `local_metadata` is the module's part of

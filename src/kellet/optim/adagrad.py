@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..autograd.variable import bump
 from ..core import Tensor
-from .optimizer import Optimizer
-from .stepping import evaluate, gradients, real_parts, refuse_differentiable, refuse_negative
+from .stepping import ByParameter, real_parts, refuse_differentiable, refuse_negative
 
 
-class Adagrad(Optimizer):
+class Adagrad(ByParameter):
     """`p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`, s being the sum of g**2 so far.
 
     t counts steps; `initial_accumulator_value` is what s begins with. `weight_decay` w adds `w * p` to the
@@ -31,6 +28,8 @@ class Adagrad(Optimizer):
     >>> round(weight.item(), 4)
     0.9
     """
+
+    _options = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
 
     def __init__(
         self,
@@ -54,18 +53,7 @@ class Adagrad(Optimizer):
             epsilon_value=eps,
         )
         refuse_differentiable(differentiable)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
         for group in self.param_groups:
             for parameter in group["params"]:
                 self._begin(group, parameter)
@@ -75,16 +63,6 @@ class Adagrad(Optimizer):
         filled = complex(first, first) if values.dtype.kind == "c" else first
         self.state[parameter]["step"] = wrap(np.zeros((), np.float32))
         self.state[parameter]["sum"] = wrap(np.full_like(values, filled))
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient; return what `closure` answers."""
-        loss = evaluate(closure)
-        with no_grad():
-            for group in self.param_groups:
-                for parameter, gradient in gradients(group):
-                    self._update(group, parameter, gradient)
-                    bump(parameter)
-        return loss
 
     def _update(self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]) -> None:
         if not self.state[parameter]:  # of a group that was added later

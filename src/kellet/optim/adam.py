@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..autograd.variable import bump
 from ..core import Tensor
-from .optimizer import Optimizer
-from .stepping import evaluate, gradients, real_parts, refuse_differentiable, refuse_negative
+from .stepping import ByParameter, real_parts, refuse_differentiable, refuse_negative
 
 Array = np.ndarray[Any, Any]
 
 
-class Adam(Optimizer):
+class Adam(ByParameter):
     """`p -= lr * m / (sqrt(v) + eps)`, m and v being running means of g and g**2 without their bias.
 
     `betas` are how much of the old means is kept. `weight_decay` w adds `w * p` to the gradient; with
@@ -36,6 +33,11 @@ class Adam(Optimizer):
     >>> round(weight.item(), 4)
     0.9
     """
+
+    _options = (
+        "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
+        "decoupled_weight_decay"
+    )
 
     def __init__(
         self,
@@ -58,30 +60,7 @@ class Adam(Optimizer):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
         refuse_differentiable(differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient; return what `closure` answers."""
-        loss = evaluate(closure)
-        with no_grad():
-            for group in self.param_groups:
-                for parameter, gradient in gradients(group):
-                    self._update(group, parameter, gradient)
-                    bump(parameter)
-        return loss
+        super().__init__(params, locals())
 
     def _update(self, group: dict[str, Any], parameter: Tensor, gradient: Array) -> None:
         values, lr, decay = parameter._array, float(group["lr"]), group["weight_decay"]

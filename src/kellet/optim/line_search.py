@@ -28,7 +28,7 @@ class Point:
 
 
 def strong_wolfe(
-    evaluate: Evaluate, direction: Any, first: Any, start: Point, tolerance: float, most: int
+    evaluate: Evaluate, direction: object, first: object, start: Point, tolerance: float, most: int
 ) -> tuple[Point, int]:
     """Return the point of a step along `direction`, and how often the loss was computed on the way.
 

@@ -15,6 +15,9 @@ from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
 
 AnyHook = Callable[..., Any]
+StepHook = Callable[[Any, tuple[Any, ...], dict[str, Any]], object]
+OptimizerHook = Callable[[Any], object]
+StateHook = Callable[[Any, dict[str, Any]], object]
 Group = dict[str, Any]
 
 
@@ -30,7 +33,7 @@ _global_step_pre: HookRegistry[AnyHook] = HookRegistry()
 _global_step_post: HookRegistry[AnyHook] = HookRegistry()
 
 
-def register_optimizer_step_pre_hook(hook: AnyHook) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: StepHook) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before the step of every optimiser, before its own hooks.
 
     Source: torch.optim.optimizer.register_optimizer_step_pre_hook.
@@ -38,7 +41,7 @@ def register_optimizer_step_pre_hook(hook: AnyHook) -> RemovableHandle:
     return _global_step_pre.add(hook)
 
 
-def register_optimizer_step_post_hook(hook: AnyHook) -> RemovableHandle:
+def register_optimizer_step_post_hook(hook: StepHook) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after the step of every optimiser, after its own hooks.
 
     Source: torch.optim.optimizer.register_optimizer_step_post_hook.
@@ -205,30 +208,32 @@ class Optimizer:
         for entry in self._load_post:
             entry.hook(self)
 
-    def register_step_pre_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: StepHook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may answer (new_args, new_kwargs).
 
         Another answer than None or such a tuple raises HookError.
         """
         return self._step_pre.add(hook)
 
-    def register_step_post_hook(self, hook: AnyHook) -> RemovableHandle:
+    def register_step_post_hook(self, hook: StepHook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step; its answer is ignored."""
         return self._step_post.add(hook)
 
-    def register_state_dict_pre_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: OptimizerHook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before the state is saved."""
         return self._save_pre.add(hook, prepend=prepend)
 
-    def register_state_dict_post_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: StateHook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after the state is saved; an answer takes its place."""
         return self._save_post.add(hook, prepend=prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: StateHook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before a state is loaded; an answer takes its place."""
         return self._load_pre.add(hook, prepend=prepend)
 
-    def register_load_state_dict_post_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(
+        self, hook: OptimizerHook, prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` after a state has been loaded."""
         return self._load_post.add(hook, prepend=prepend)
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..autograd.variable import bump
 from ..core import Tensor
-from .optimizer import Optimizer
-from .stepping import evaluate, gradients, real_parts, refuse_differentiable, refuse_negative
+from .stepping import ByParameter, real_parts, refuse_differentiable, refuse_negative
 
 Array = np.ndarray[Any, Any]
 
 
-class RMSprop(Optimizer):
+class RMSprop(ByParameter):
     """`p -= lr * g / (sqrt(v) + eps)`, v being a running mean of g**2.
 
     `alpha` is how much of the old mean is kept. `weight_decay` w adds `w * p` to the gradient. With
@@ -34,6 +31,8 @@ class RMSprop(Optimizer):
     >>> round(weight.item(), 4)
     0.9
     """
+
+    _options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
 
     def __init__(
         self,
@@ -57,29 +56,7 @@ class RMSprop(Optimizer):
             alpha_value=alpha,
         )
         refuse_differentiable(differentiable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient; return what `closure` answers."""
-        loss = evaluate(closure)
-        with no_grad():
-            for group in self.param_groups:
-                for parameter, gradient in gradients(group):
-                    self._update(group, parameter, gradient)
-                    bump(parameter)
-        return loss
+        super().__init__(params, locals())
 
     def _update(self, group: dict[str, Any], parameter: Tensor, gradient: Array) -> None:
         values = parameter._array

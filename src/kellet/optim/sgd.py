@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..autograd.variable import bump
 from ..core import Tensor
-from .optimizer import Optimizer
-from .stepping import evaluate, gradients, refuse_differentiable, refuse_negative
+from .stepping import ByParameter, refuse_differentiable, refuse_negative
 
 
-class SGD(Optimizer):
+class SGD(ByParameter):
     """Move each parameter against its gradient: `p -= lr * g`.
 
     With `weight_decay` w the gradient is `g + w * p`; with `momentum` m the step is along
@@ -35,6 +32,8 @@ class SGD(Optimizer):
     Source: torch.optim.SGD; `foreach` and `fused` are taken for its sake and change nothing.
     """
 
+    _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -53,31 +52,11 @@ class SGD(Optimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         refuse_differentiable(differentiable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient; return what `closure` answers."""
-        loss = evaluate(closure)
-        with no_grad():
-            for group in self.param_groups:
-                lr = float(group["lr"])
-                for parameter, gradient in gradients(group):
-                    direction = self._direction(group, parameter, gradient)
-                    values = parameter._array
-                    values -= values.dtype.type(lr) * direction
-                    bump(parameter)
-        return loss
+    def _update(self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]) -> None:
+        values = parameter._array
+        values -= values.dtype.type(float(group["lr"])) * self._direction(group, parameter, gradient)
 
     def _direction(
         self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..autograd import enable_grad
+from ..autograd import enable_grad, no_grad
+from ..autograd.variable import bump
 from ..core import Tensor
+from .optimizer import Optimizer
 
 
 def evaluate(closure: Callable[[], Any] | None) -> Any:
@@ -46,3 +48,28 @@ def real_parts(values: np.ndarray[Any, Any]) -> tuple[Callable[[Any], Any], ...]
     The real and the imaginary part of a complex parameter are two parameters, as in PyTorch.
     """
     return (np.real, np.imag) if values.dtype.kind == "c" else (np.asarray,)
+
+
+class ByParameter(Optimizer):
+    """An optimiser that moves one parameter after another, each by its own gradient.
+
+    `_options` names the arguments that are the options of a group, in their order.
+    """
+
+    _options: ClassVar[str]
+
+    def __init__(self, params: Iterable[Any], given: Mapping[str, Any]) -> None:
+        super().__init__(params, {name: given[name] for name in self._options.split()})
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move every parameter that has a gradient; return what `closure`, called first, returns."""
+        loss = evaluate(closure)
+        with no_grad():
+            for group in self.param_groups:
+                for parameter, gradient in gradients(group):
+                    self._update(group, parameter, gradient)
+                    bump(parameter)
+        return loss
+
+    def _update(self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]) -> None:
+        raise NotImplementedError

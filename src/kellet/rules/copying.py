@@ -18,7 +18,7 @@ Step: TypeAlias = tuple[Rule, dict[str, Any], int | None]
 """One view of another: a rule with its options, and which of its outputs, where it has several."""
 
 
-def replay(xp: Any, value: Any, steps: Sequence[Step]) -> Any:
+def replay(xp: object, value: Any, steps: Sequence[Step]) -> Any:
     """Walk the steps from a base to a view of it; `value` is of the level of `xp`."""
     for step, options, number in steps:
         value = getattr(xp, step.name)(value, **options)
@@ -118,7 +118,7 @@ def _put(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     )
 
 
-def is_basic(index: Any) -> bool:
+def is_basic(index: object) -> bool:
     """Say whether an index (a tuple, or one entry) makes a view: no entry is an array."""
     entries = index if isinstance(index, tuple) else (index,)
     return not any(isinstance(entry, np.ndarray | bool) for entry in entries)

@@ -12,6 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 # --- selecting by masks ---------------------------------------------------------------------------
 
@@ -23,7 +26,7 @@ INTEGER_OF_SIZE: dict[int, np.dtype[Any]] = {
 }
 
 
-def keep(a: Any, mask: Any) -> Any:
+def keep(a: Any, mask: Array) -> Any:
     """Return `a` where the bool array `mask` is True, and zero elsewhere."""
     integer = _integer_for(a)
     if integer is None:
@@ -33,7 +36,7 @@ def keep(a: Any, mask: Any) -> Any:
     return np.bitwise_and(a.view(integer), bits, out=out).view(a.dtype)
 
 
-def choose(mask: Any, a: Any, b: Any) -> Any:
+def choose(mask: Array, a: Any, b: Any) -> Any:
     """Return `a` where `mask` is True and `b` elsewhere; arrays or numbers, as `np.where` takes them."""
     integer = _integer_for(a) if isinstance(a, np.ndarray) else _integer_for(b)
     if integer is None:
@@ -65,22 +68,22 @@ def _all_bits(mask: Any, integer: np.dtype[Any]) -> Any:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def as_rows(a: Any, axes: int = 1) -> Any:
+def as_rows(a: Array, axes: int = 1) -> Any:
     """Return `a` as a matrix whose rows are its last `axes` axes."""
     split = a.ndim - axes
     return a.reshape(math.prod(a.shape[:split]), math.prod(a.shape[split:]))
 
 
-def row_sums(matrix: Any) -> Any:
+def row_sums(matrix: Array) -> Any:
     """Return the sum of each row, as a column."""
     return matrix @ np.ones((matrix.shape[1], 1), dtype=matrix.dtype)
 
 
-def row_dots(a: Any, b: Any) -> Any:
+def row_dots(a: Array, b: Array) -> Any:
     """Return the sum of the products of each pair of rows, as a column."""
     return np.matmul(a[:, None, :], b[:, :, None])[:, 0]
 
 
-def column_sums(matrix: Any) -> Any:
+def column_sums(matrix: Array) -> Any:
     """Return the sum of each column."""
     return np.ones(matrix.shape[0], dtype=matrix.dtype) @ matrix

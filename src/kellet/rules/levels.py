@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-def zeros_like(xp: Any, value: Any) -> Any:
+def zeros_like(xp: Any, value: object) -> Any:
     """Return zeros of the shape and dtype of `value`, without a history."""
     array = xp.array(value)
     return xp.constant(np.zeros(array.shape, dtype=array.dtype))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import Array
 from .levels import count_of, move_axis, restore_axes, zeros_like
 from .rule import OUT, rule
 
@@ -16,7 +17,7 @@ Axis = tuple[int, ...] | None
 # --- sums -----------------------------------------------------------------------------------------
 
 
-def total(a: Any, axis: Axis, keepdims: bool = False) -> Any:
+def total(a: Array, axis: Axis, keepdims: bool = False) -> Any:
     """Return the sum over `axis` in the dtype of `a`; half precision is added up in single."""
     if a.dtype == np.float16:
         return a.sum(axis=axis, keepdims=keepdims, dtype=np.float32).astype(np.float16)
@@ -90,6 +91,24 @@ def _std(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     flat = out == 0
     slope = restore_axes(xp, g, axis, shape) / (out * 2 + flat)
     return _var(xp, ctx, xp.keep(slope, xp.logical_not(flat)))
+
+
+def _var_mean_forward(a: Any, **options: Any) -> tuple[Any, Any]:
+    folded = {name: value for name, value in options.items() if name != "correction"}
+    return _var_forward(a, **options), _mean_forward(a, **folded)
+
+
+def _var_mean(xp: Any, ctx: Any, g_var: Any, g_mean: Any) -> tuple[Any, ...]:
+    return (_var(xp, ctx, g_var)[0] + _mean(xp, ctx, g_mean)[0],)
+
+
+def _std_mean_forward(a: Any, **options: Any) -> tuple[Any, Any]:
+    variance, mean = _var_mean_forward(a, **options)
+    return np.sqrt(variance), mean
+
+
+def _std_mean(xp: Any, ctx: Any, g_std: Any, g_mean: Any) -> tuple[Any, ...]:
+    return (_std(xp, ctx, g_std)[0] + _mean(xp, ctx, g_mean)[0],)
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -185,6 +204,10 @@ def _log_sum_behind(a: Any, out: Any, g: Any, axis: int) -> Any:
 mean = rule("mean", _mean_forward, _mean, shapes=True)
 var = rule("var", _var_forward, _var, saves=((0,),), fresh=True)
 std = rule("std", _std_forward, _std, saves=((0, OUT),), fresh=True)
+var_mean = rule("var_mean", _var_mean_forward, _var_mean, saves=((0,),), outputs=2, shapes=True, fresh=True)
+std_mean = rule(
+    "std_mean", _std_mean_forward, _std_mean, saves=((0, OUT),), outputs=2, shapes=True, fresh=True
+)
 norm = rule("norm", _norm_forward, _norm, saves=((0, OUT),), label="LinalgVectorNormBackward0")
 logsumexp = rule("logsumexp", _logsumexp_forward, _logsumexp, saves=((0, OUT),), fresh=True)
 cumsum = rule("cumsum", _cumsum_forward, _cumsum, fresh=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import as_rows, row_sums
+from .kernels import Array, as_rows, row_sums
 from .levels import move_axis
 from .rule import OUT, rule
 
@@ -14,7 +14,7 @@ from .rule import OUT, rule
 WIDEST = {np.dtype(np.float32): 80.0, np.dtype(np.float64): 600.0}
 
 
-def softmax_rows(rows: Any, out: Any = None, top: Any = None) -> Any:
+def softmax_rows(rows: Array, out: Array | None = None, top: Array | None = None) -> Any:
     """Return the softmax of each row of a matrix, in a new array or in `out` (which may be `rows` itself).
 
     One maximum for all rows does where no value lies far below it: looking for the maximum of each
@@ -32,13 +32,13 @@ def softmax_rows(rows: Any, out: Any = None, top: Any = None) -> Any:
     return out
 
 
-def shared_top(rows: Any) -> Any:
+def shared_top(rows: Array) -> Any:
     """Return the largest value of all rows if it does as the maximum of each of them, else None."""
     top = rows.max(initial=-np.inf)
     return top if top - rows.min(initial=np.inf) < WIDEST.get(rows.dtype, 0.0) else None
 
 
-def log_softmax_rows(rows: Any) -> Any:
+def log_softmax_rows(rows: Array) -> Any:
     """Return the logarithm of the softmax of each row of a matrix."""
     shifted = rows - rows.max(axis=1, keepdims=True, initial=-np.inf)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -23,8 +23,8 @@ TOLERANCES = {
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     *,
     rtol: float | None = None,
     atol: float | None = None,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from packager.objects.records import KIND_NAMES
+from packager._objects.records import KIND_NAMES
 
 from . import vocabulary as words
 from .holes import HOLES, TORCH_HOLES, graphs_until_found

@@ -34,7 +34,7 @@ def _numbers(graph: Graph, depth: int) -> int:
             "re.pattern", [rng.choice(("a+", "(a|b)*", "(", b"a")), rng.choice((32, 34, 0, 128))]
         )
     if kind == 6:
-        return graph.node("kellet.device", "cpu")
+        return graph.node(*rng.choice((("kellet.device", "cpu"), ("kellet.size", [2, 3]))))
     if kind == 7 and words.torch is not None:
         literal = rng.choice(
             (

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import array
 import collections
-import copy
 import dataclasses
 import datetime
 import decimal
 import enum
 import fractions
 import functools
+import gc
 import inspect
 import io
 import itertools
@@ -77,7 +77,7 @@ def _look(value: Any) -> tuple[str, list[Any]]:
     if cls is types.MappingProxyType:
         return "", list(value.items())
     if cls is itertools.repeat:
-        return "", [copy.copy(value).__reduce__()[1][0]]
+        return "", gc.get_referents(value)[-1:]  # what it repeats, after its class
     if cls is inspect.Signature or cls is inspect.Parameter:
         return "", [getattr(value, name) for name in cls.__slots__ if name != "_kind"]
     if cls is types.UnionType or cls.__module__ in ("typing", "collections.abc"):
@@ -283,7 +283,7 @@ def _global(value: Any) -> tuple[str, list[Any]]:
 def _granted() -> dict[int, Any]:
     import importlib
 
-    from packager.audit.resolve import resolve_name
+    from packager._audit.resolve import resolve_name
 
     found = [resolve_name(importlib.import_module(module), name) for module, name in words.NAMES]
     return {id(value): value for value in found}

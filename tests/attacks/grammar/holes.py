@@ -9,8 +9,8 @@ from types import MappingProxyType, MemberDescriptorType
 from typing import Any
 from unittest import mock
 
-from packager.audit import Row, Rows, forms, gates, keys, own_rows, trust
-from packager.codecs import (
+from packager._audit import Row, Rows, forms, gates, keys, own_rows, trust
+from packager._codecs import (
     arrays,
     default_registry,
     frameworks,
@@ -21,11 +21,11 @@ from packager.codecs import (
     standard_values,
     torch_codec,
 )
-from packager.libraries.scipy import sparse_state
-from packager.loading import stored_objects
-from packager.objects import building
-from packager.objects.kinds import ROWS as KIND_ROWS
-from packager.quick_dataclasses import replace
+from packager._libraries.scipy import sparse_state
+from packager._loading import stored_objects
+from packager._objects import building
+from packager._objects.kinds import ROWS as KIND_ROWS
+from packager._quick_dataclasses import replace
 
 from .run import Grammar
 from .table import K
@@ -98,11 +98,11 @@ def _more_to_modules(row: Any) -> Any:
         before = table.codec_of
         table.codec_of = {} if table.referred(record[1]) == "object" else before
         try:
-            row.check(table, record)
+            row.validate(table, record)
         finally:
             table.codec_of = before
 
-    return replace(row, check=check)
+    return replace(row, validate=check)
 
 
 def _kept_state(made: Any, state: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from packager.objects.naming import _definitions
+from packager._objects.naming import _definitions
 
 from . import vocabulary as words
 from .codec_parts import wrapped_call

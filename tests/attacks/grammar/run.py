@@ -21,12 +21,12 @@ from typing import Any
 
 import kellet
 from kellet import rules
-from packager.codecs import default_registry, library
+from packager._codecs import default_registry, library
+from packager._libraries import relations
+from packager._libraries.scikit_learn import relation_rows
+from packager._objects import checking
+from packager._objects.records import KIND_NAMES
 from packager.errors import PackageError
-from packager.libraries import relations
-from packager.libraries.scikit_learn import relation_rows
-from packager.objects import checking
-from packager.objects.records import KIND_NAMES
 
 from . import vocabulary as words
 from .allowed import is_allowed, is_allowed_beside_code
@@ -72,7 +72,7 @@ class Grammar:
         for module, _ in self._kept:
             module.default_registry = lambda: registry
         # Where others work in a folder of the path, libraries would be searched again.
-        self._stamp, library._stamp = library._stamp, str
+        self._stamp, library.folder_stamp = library.folder_stamp, str
         words.honest_tables()
         plain, shadowed, code = World(), World(shadows=True), World()
         self.worlds = {"object": plain, "extras": plain, "shadowed": shadowed, "code": code}
@@ -89,7 +89,7 @@ class Grammar:
 
     def close(self) -> None:
         gc.unfreeze()
-        library._stamp = self._stamp
+        library.folder_stamp = self._stamp
         for module, kept in self._kept:
             module.default_registry = kept
         for world in self.worlds.values():
@@ -178,7 +178,7 @@ class Grammar:
 
 def _import_what_is_imported_late() -> None:
     """Compute with tensors and print them: beside code libraries do, and an import then would be found."""
-    importlib.import_module("packager.loading.not_stored")  # few graphs name what is not stored
+    importlib.import_module("packager._loading.opening")  # few graphs name what is not stored
     for family in pkgutil.iter_modules(rules.__path__, "kellet.rules."):
         importlib.import_module(family.name)
     repr(kellet.ones(1))
@@ -193,7 +193,7 @@ def _import_what_is_imported_late() -> None:
             importlib.import_module(name)
     if words.torch is not None:
         repr(words.torch.ones(1))
-        importlib.import_module("packager.codecs.torch_tensors")
+        importlib.import_module("packager._codecs.torch_tensors")
 
 
 def brings_code(graph: Composed) -> bool:

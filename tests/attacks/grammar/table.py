@@ -8,8 +8,8 @@ from typing import Any
 
 import msgpack
 
-from packager.objects.records import KIND_NAMES, MAX_INT, VERSION, is_inline, is_reference
-from packager.objects.records import Kind as K
+from packager._objects.records import KIND_NAMES, MAX_INT, VERSION, is_inline, is_reference
+from packager._objects.records import Kind as K
 
 Records = list[list[Any]]
 

@@ -29,11 +29,11 @@ import kellet
 import kellet.nn.functional as F
 import kellet.optim
 from kellet import nn
-from packager.audit.resolve import resolve_name
-from packager.codecs import default_registry, standard_values
-from packager.libraries.scikit_learn import FUNCTIONS as LISTED_FUNCTIONS
-from packager.libraries.scikit_learn import LEARNED
-from packager.objects import encode
+from packager._audit.resolve import resolve_name
+from packager._codecs import default_registry, standard_values
+from packager._libraries.scikit_learn import FUNCTIONS as LISTED_FUNCTIONS
+from packager._libraries.scikit_learn import LEARNED
+from packager._objects import encode
 
 from . import listed_names as default_names
 from .table import STORAGE_SIZE, K, Records

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from packager import PackageImporter
-from packager.archive import Manifest, ModuleRecord, ObjectRecord, StateDictRecord
-from packager.loading import load_object, load_state_dict
-from packager.objects import EncodedObject
+from packager._archive import Manifest, ModuleRecord, ObjectRecord, StateDictRecord
+from packager._loading import load_object, load_state_dict
+from packager._objects import EncodedObject
 from tests.attacks import object_forger as forge
 
 from .table import STORAGE_SIZE

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgpack
 
-from packager.archive import (
+from packager._archive import (
     ArchiveReader,
     ArchiveWriter,
     ExternRecord,

@@ -8,31 +8,14 @@ from typing import TYPE_CHECKING
 from ...absent import absent as _absent
 from ...core.wrong_arguments import explaining as _explaining
 from ...public_names import functions_of
-from . import (
-    activations,
-    attention,
-    bags,
-    composed_pooling,
-    convolution,
-    distances,
-    dropping,
-    losses,
-    normalization,
-    padding,
-    pooling,
-    resampling,
-    shuffling,
-)
-from . import linear as _linear  # the name without a line is the function
 
 if TYPE_CHECKING:
     from .activations import *
     from .attention import *
-    from .bags import *
-    from .composed_pooling import *
     from .convolution import *
     from .distances import *
     from .dropping import *
+    from .embedding import *
     from .linear import *
     from .losses import *
     from .normalization import *
@@ -42,20 +25,9 @@ if TYPE_CHECKING:
     from .shuffling import *
 else:
     _functions = functions_of(
-        activations,
-        attention,
-        bags,
-        composed_pooling,
-        convolution,
-        distances,
-        dropping,
-        losses,
-        normalization,
-        padding,
-        pooling,
-        resampling,
-        shuffling,
-        _linear,
+        __name__,
+        "activations attention convolution distances dropping losses normalization padding pooling "
+        "resampling shuffling embedding linear",
     )
     globals().update(_explaining(_functions, __name__))
     __all__ = [*_functions]

@@ -7,6 +7,7 @@ from typing import Any
 from ... import core
 from ...core import Tensor
 from ...core.dispatch import NONE, apply, apply_in_place, require_one_dtype
+from ...dtypes import DTypeLike
 from ...errors import ShapeError
 from ...rules import RULES
 
@@ -236,6 +237,44 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return input.copy_(out) if inplace else out
 
 
+def tanhshrink(input: Tensor) -> Tensor:
+    """Return `x - tanh(x)`.
+
+    >>> tanhshrink(kellet.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
+    return input - input.tanh()
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return `x` where its absolute value is above `lambd`, else zero.
+
+    >>> hardshrink(kellet.tensor([0.25, -1.0]))
+    tensor([ 0., -1.])
+    """
+    values: Tensor = core.where(input.abs() > lambd, input, core.zeros_like(input))
+    return values
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return `x` less `lambd` towards zero, zero between `-lambd` and `lambd`.
+
+    >>> softshrink(kellet.tensor([0.25, -1.0]))
+    tensor([ 0.0000, -0.5000])
+    """
+    return relu(input - lambd) - relu(-input - lambd)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """Return `x` where it is above `threshold`, else `value`; with `inplace` written into `input`.
+
+    >>> threshold(kellet.tensor([1.0, 2.0]), 1.0, -7.0)
+    tensor([-7.,  2.])
+    """
+    values = core.where(input > threshold, input, core.full_like(input, value))
+    return input.copy_(values) if inplace else values
+
+
 def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent.
 
@@ -248,7 +287,9 @@ def tanh(input: Tensor) -> Tensor:
 # --- over a dimension -----------------------------------------------------------------------------
 
 
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None
+) -> Tensor:
     """Return `exp(x) / sum(exp(x))` along `dim`; `dtype` is what `input` is converted to first.
 
     Source: torch.nn.functional.softmax, which warns where `dim` is left out: it takes the channels then.
@@ -260,7 +301,9 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return input.softmax(_channels(input) if dim is None else dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None
+) -> Tensor:
     """Return the logarithm of softmax, without leaving the range of the dtype.
 
     Source: torch.nn.functional.log_softmax.
@@ -271,7 +314,9 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return input.log_softmax(_channels(input) if dim is None else dim, dtype)
 
 
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DTypeLike | None = None
+) -> Tensor:
     """Return softmax of `-x`.
 
     Source: torch.nn.functional.softmin.

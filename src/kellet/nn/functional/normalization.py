@@ -183,7 +183,7 @@ def group_norm(
 def _batch_statistics(input: Tensor) -> tuple[Any, Any]:
     """Mean and variance (with bias) of each channel, as arrays."""
     array = input._array
-    count = array.size // max(1, array.shape[1])
+    count = array.size // array.shape[1]
     if count <= 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {list(array.shape)}; "

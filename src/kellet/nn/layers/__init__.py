@@ -7,69 +7,29 @@ from typing import TYPE_CHECKING
 
 from ...core.wrong_arguments import explain_construction as _explain_construction
 from ...public_names import classes_of
-from . import (
-    activation,
-    attention,
-    composed_pooling,
-    convolution,
-    distances,
-    embedding,
-    linear,
-    loss,
-    normalization,
-    padding,
-    partial_norms,
-    pooling,
-    rectifiers,
-    recurrent,
-    recurrent_cells,
-    resampling,
-    shuffling,
-    transformer,
-    transposed,
-)
 
 if TYPE_CHECKING:
-    from .activation import *
+    from .activations import *
     from .attention import *
-    from .composed_pooling import *
     from .convolution import *
     from .distances import *
+    from .dropping import *
     from .embedding import *
     from .linear import *
-    from .loss import *
+    from .losses import *
     from .normalization import *
     from .padding import *
-    from .partial_norms import *
     from .pooling import *
-    from .rectifiers import *
     from .recurrent import *
     from .recurrent_cells import *
     from .resampling import *
     from .shuffling import *
     from .transformer import *
-    from .transposed import *
 else:
     _layers = classes_of(
-        activation,
-        attention,
-        composed_pooling,
-        convolution,
-        distances,
-        embedding,
-        linear,
-        loss,
-        normalization,
-        padding,
-        partial_norms,
-        pooling,
-        rectifiers,
-        recurrent,
-        recurrent_cells,
-        resampling,
-        shuffling,
-        transformer,
-        transposed,
+        __name__,
+        "activations dropping losses attention convolution distances embedding linear normalization "
+        "padding pooling recurrent recurrent_cells resampling shuffling transformer",
     )
     globals().update(_layers)
     _explain_construction(*_layers.values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from ... import core
 from ...core import Tensor
@@ -16,11 +17,62 @@ from ..parameter import Parameter
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Conv(Module):
-    """What convolutions of all dimensions share."""
+class _AnyConv(Module):
+    """What convolutions and their transposes share."""
 
-    _dimensions: int
+    _dimensions: ClassVar[int]
+    _function: ClassVar[Callable[..., Tensor]]
     bias: Parameter | None
+
+    def _begin(
+        self,
+        channels: tuple[int, int],
+        kernel_size: Size,
+        stride: Size,
+        dilation: Size,
+        groups: int,
+        mode: str,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = channels
+        check_channels(*channels, groups)
+        self.kernel_size, self.stride, self.dilation = (
+            tuple_of(size, self._dimensions) for size in (kernel_size, stride, dilation)
+        )
+        self.groups = groups
+        self.padding_mode = mode
+
+    def _weigh(self, shape: tuple[int, ...], bias: bool, device: Any, dtype: Any) -> None:
+        self.weight = Parameter(core.empty(*shape, device=device, dtype=dtype))
+        made = Parameter(core.empty(self.out_channels, device=device, dtype=dtype)) if bias else None
+        self.register_parameter("bias", made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights, uniform in +-1/sqrt(fan_in)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        fan_in = self.weight[0].numel() if len(self.weight) else 0
+        if self.bias is not None and fan_in:
+            bound = 1 / math.sqrt(fan_in)
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        ones, zeros = (1,) * self._dimensions, (0,) * self._dimensions
+        parts = [str(self.in_channels), str(self.out_channels)]
+        parts += [f"kernel_size={self.kernel_size}", f"stride={self.stride}"]
+        usual = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
+        for name, value in usual.items():
+            if getattr(self, name, value) != value:
+                parts.append(f"{name}={getattr(self, name)}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class _Conv(_AnyConv):
+    """What convolutions of all dimensions share."""
 
     def __init__(
         self,
@@ -36,34 +88,17 @@ class _Conv(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        check_channels(in_channels, out_channels, groups)
-        n = self._dimensions
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = tuple_of(kernel_size, n)
-        self.stride = tuple_of(stride, n)
-        self.padding = _checked_padding(padding, self.stride, n)
-        self.dilation = tuple_of(dilation, n)
-        self.groups = groups
-        self.padding_mode = padding_mode
+        self._begin((in_channels, out_channels), kernel_size, stride, dilation, groups, padding_mode)
+        self.padding = _checked_padding(padding, self.stride, self._dimensions)
         if padding_mode not in _PADDING_MODES:
             raise ValueError(f"padding_mode must be one of {_PADDING_MODES}, but got {padding_mode!r}")
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(core.empty(*shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(core.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
+        self._weigh(shape, bias, device, dtype)
 
-    def reset_parameters(self) -> None:
-        """Draw new weights, uniform in +-1/sqrt(fan_in)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        fan_in = self.weight[0].numel() if self.out_channels else 0
-        if self.bias is not None and fan_in:
-            bound = 1 / math.sqrt(fan_in)
-            init.uniform_(self.bias, -bound, bound)
+    def forward(self, input: Tensor) -> Tensor:
+        input, padding = self._padded(input)
+        function = type(self)._function
+        return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _padded(self, input: Tensor) -> tuple[Tensor, Any]:
         """The input and the padding that the convolution itself shall add."""
@@ -84,22 +119,6 @@ class _Conv(Module):
                 border += [int(self.padding[place])] * 2
         return border
 
-    def extra_repr(self) -> str:
-        ones, zeros = (1,) * self._dimensions, (0,) * self._dimensions
-        parts = [str(self.in_channels), str(self.out_channels)]
-        parts += [f"kernel_size={self.kernel_size}", f"stride={self.stride}"]
-        if self.padding != zeros:
-            parts.append(f"padding={self.padding}")
-        if self.dilation != ones:
-            parts.append(f"dilation={self.dilation}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
-
 
 class Conv1d(_Conv):
     """Slide `weight` over sequences: input (N, C, L) or (C, L), output (N, out_channels, L').
@@ -113,10 +132,7 @@ class Conv1d(_Conv):
     """
 
     _dimensions = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        input, padding = self._padded(input)
-        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _function = staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
@@ -134,10 +150,7 @@ class Conv2d(_Conv):
     """
 
     _dimensions = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        input, padding = self._padded(input)
-        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _function = staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
@@ -153,10 +166,7 @@ class Conv3d(_Conv):
     """
 
     _dimensions = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        input, padding = self._padded(input)
-        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _function = staticmethod(F.conv3d)
 
 
 def check_channels(in_channels: int, out_channels: int, groups: int) -> None:
@@ -177,3 +187,105 @@ def _checked_padding(padding: Size | str, stride: tuple[int, ...], n: int) -> tu
     if padding == "same" and any(step != 1 for step in stride):
         raise ValueError("padding='same' is not supported for strided convolutions")
     return padding
+
+
+class _ConvTranspose(_AnyConv):
+    """What transposed convolutions of all dimensions share."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self._begin((in_channels, out_channels), kernel_size, stride, dilation, groups, padding_mode)
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        self.padding = tuple_of(padding, self._dimensions)
+        self.output_padding = tuple_of(output_padding, self._dimensions)
+        self._weigh((in_channels, out_channels // groups, *self.kernel_size), bias, device, dtype)
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Return the larger tensor; of the sizes that are possible the smallest, or `output_size`.
+
+        Raises ValueError for an `output_size` that is not possible.
+        """
+        extra = self.output_padding if output_size is None else self._extra(input, output_size)
+        function = type(self)._function
+        return function(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+    def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """Return how much longer the output is than the smallest that is possible, along each dimension."""
+        n = self._dimensions
+        wanted = tuple(output_size)[-n:]
+        extra = []
+        for place, size in enumerate(wanted):
+            window = self.dilation[place] * (self.kernel_size[place] - 1) + 1
+            least = (input.shape[place - n] - 1) * self.stride[place] - 2 * self.padding[place] + window
+            if not least <= size < least + self.stride[place]:
+                raise ValueError(
+                    f"requested an output size of {wanted}, but valid sizes along dimension {place} range "
+                    f"from {least} to {least + self.stride[place] - 1}, for an input of "
+                    f"{tuple(input.shape[-n:])}"
+                )
+            extra.append(size - least)
+        return tuple(extra)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """Spread each value over a window: input (N, C, L) or (C, L).
+
+    `weight` (in_channels, out_channels / groups, *kernel_size). `output_padding` makes the output longer at
+    one end, where several lengths would give the same input.
+
+    Source: torch.nn.ConvTranspose1d.
+
+    >>> kellet.nn.ConvTranspose1d(2, 3, 2, stride=2)(kellet.ones(1, 2, 4)).shape
+    (1, 3, 8)
+    """
+
+    _dimensions = 1
+    _function = staticmethod(F.conv_transpose1d)
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """Spread each value over a window: input (N, C, H, W) or (C, H, W).
+
+    `weight` (in_channels, out_channels / groups, *kernel_size). `output_padding` makes the output longer at
+    one end, where several lengths would give the same input.
+
+    Source: torch.nn.ConvTranspose2d.
+
+    >>> kellet.nn.ConvTranspose2d(2, 3, 2, stride=2)(kellet.ones(1, 2, 4, 4)).shape
+    (1, 3, 8, 8)
+    """
+
+    _dimensions = 2
+    _function = staticmethod(F.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """Spread each value over a window: input (N, C, D, H, W) or (C, D, H, W).
+
+    `weight` (in_channels, out_channels / groups, *kernel_size). `output_padding` makes the output longer at
+    one end, where several lengths would give the same input.
+
+    Source: torch.nn.ConvTranspose3d.
+
+    >>> kellet.nn.ConvTranspose3d(2, 3, 2, stride=2)(kellet.ones(1, 2, 2, 2, 2)).shape
+    (1, 3, 4, 4, 4)
+    """
+
+    _dimensions = 3
+    _function = staticmethod(F.conv_transpose3d)

@@ -12,7 +12,7 @@ from .. import functional as F
 from .. import init
 from ..module import Module
 from ..parameter import Parameter
-from .loss import _Loss
+from .losses import _Loss
 
 
 class CosineSimilarity(Module):

@@ -11,10 +11,30 @@ from ..functional.sizes import Size, tuple_of
 from ..module import Module
 
 
-class _MaxPool(Module):
-    """What pooling by the largest value shares."""
+class _Pool(Module):
+    """Keeps values by their names, calls its function with them in order, and prints the first of them."""
 
     _function: ClassVar[Callable[..., Any]]
+    _names: ClassVar[tuple[str, ...]]
+    _told: ClassVar[int] = 3
+
+    def _keep(self, *values: Any) -> None:
+        super().__init__()
+        for name, value in zip(self._names, values, strict=True):
+            setattr(self, name, value)
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self)._function(input, *[getattr(self, name) for name in self._names])
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._names[: self._told])
+
+
+class _MaxPool(_Pool):
+    """What pooling by the largest value shares."""
+
+    _names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+    _told = 5
 
     def __init__(
         self,
@@ -25,37 +45,14 @@ class _MaxPool(Module):
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Any:
-        function = type(self)._function
-        return function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
+        stride = kernel_size if stride is None else stride
+        self._keep(kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-class _AvgPool(Module):
+class _AvgPool(_Pool):
     """What pooling by the mean shares, in two and three dimensions."""
 
-    _function: ClassVar[Callable[..., Tensor]]
+    _names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
     def __init__(
         self,
@@ -66,45 +63,17 @@ class _AvgPool(Module):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        function = type(self)._function
-        return function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        stride = kernel_size if stride is None else stride
+        self._keep(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-class _AdaptiveAvgPool(Module):
+class _AdaptiveAvgPool(_Pool):
     """What pooling to a size shares."""
 
-    _function: ClassVar[Callable[..., Tensor]]
+    _names = ("output_size",)
 
     def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        function = type(self)._function
-        return function(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        self._keep(output_size)
 
 
 class MaxPool1d(_MaxPool):
@@ -149,7 +118,7 @@ class MaxPool3d(_MaxPool):
     _function = staticmethod(F.max_pool3d)
 
 
-class AvgPool1d(Module):
+class AvgPool1d(_Pool):
     """The mean of each window: input (N, C, L) or (C, L).
 
     `stride` is `kernel_size` unless given.
@@ -160,6 +129,9 @@ class AvgPool1d(Module):
     (1, 3, 3)
     """
 
+    _function = staticmethod(F.avg_pool1d)
+    _names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
+
     def __init__(
         self,
         kernel_size: Size,
@@ -168,20 +140,8 @@ class AvgPool1d(Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        super().__init__()
-        self.kernel_size = tuple_of(kernel_size, 1)
-        self.stride = tuple_of(kernel_size if stride is None else stride, 1)
-        self.padding = tuple_of(padding, 1)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        window, step = tuple_of(kernel_size, 1), tuple_of(kernel_size if stride is None else stride, 1)
+        self._keep(window, step, tuple_of(padding, 1), ceil_mode, count_include_pad)
 
 
 class AvgPool2d(_AvgPool):
@@ -248,3 +208,93 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """
 
     _function = staticmethod(F.adaptive_avg_pool3d)
+
+
+class _AdaptiveMaxPool(_Pool):
+    _names = ("output_size", "return_indices")
+    _told = 1
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        self._keep(output_size, return_indices)
+
+
+class _LPPool(_Pool):
+    _names = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    _told = 4
+
+    def __init__(
+        self, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+    ) -> None:
+        self._keep(norm_type, kernel_size, stride, ceil_mode)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest value of as many windows as make the last sizes `output_size`; None keeps one.
+
+    Source: torch.nn.AdaptiveMaxPool1d.
+
+    >>> kellet.nn.AdaptiveMaxPool1d(2)(kellet.ones(1, 3, 4)).shape
+    (1, 3, 2)
+    """
+
+    _function = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest value of as many windows as make the last sizes `output_size`; None keeps one.
+
+    Source: torch.nn.AdaptiveMaxPool2d.
+
+    >>> kellet.nn.AdaptiveMaxPool2d(2)(kellet.ones(1, 3, 4, 4)).shape
+    (1, 3, 2, 2)
+    """
+
+    _function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest value of as many windows as make the last sizes `output_size`; None keeps one.
+
+    Source: torch.nn.AdaptiveMaxPool3d.
+
+    >>> kellet.nn.AdaptiveMaxPool3d(2)(kellet.ones(1, 3, 4, 4, 4)).shape
+    (1, 3, 2, 2, 2)
+    """
+
+    _function = staticmethod(F.adaptive_max_pool3d)
+
+
+class LPPool1d(_LPPool):
+    """The `norm_type`-norm of each window; `stride` is `kernel_size` unless given.
+
+    Source: torch.nn.LPPool1d.
+
+    >>> kellet.nn.LPPool1d(2, 2)(kellet.ones(1, 3, 4)).shape
+    (1, 3, 2)
+    """
+
+    _function = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPool):
+    """The `norm_type`-norm of each window; `stride` is `kernel_size` unless given.
+
+    Source: torch.nn.LPPool2d.
+
+    >>> kellet.nn.LPPool2d(2, 2)(kellet.ones(1, 3, 4, 4)).shape
+    (1, 3, 2, 2)
+    """
+
+    _function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """The `norm_type`-norm of each window; `stride` is `kernel_size` unless given.
+
+    Source: torch.nn.LPPool3d.
+
+    >>> kellet.nn.LPPool3d(2, 2)(kellet.ones(1, 3, 4, 4, 4)).shape
+    (1, 3, 2, 2, 2)
+    """
+
+    _function = staticmethod(F.lp_pool3d)

@@ -15,7 +15,7 @@ from .. import init
 from ..module import Module
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
-from .recurrent_steps import (
+from .recurrent_cells import (
     BIASES,
     State,
     check_nonlinearity,
@@ -249,7 +249,7 @@ class RNN(_Recurrent):
         inner = projected + F.linear(state[0], weights["weight_hh"], weights.get("bias_hh"))
         return (inner.tanh() if self.nonlinearity == "tanh" else F.relu(inner),)
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+    def forward(self, input: object, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 
@@ -294,7 +294,7 @@ class LSTM(_Recurrent):
         return (F.linear(h, weights["weight_hr"]) if self.proj_size else h, c)
 
     def forward(
-        self, input: Any, hx: tuple[Tensor, Tensor] | None = None
+        self, input: object, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
         output, (h, c) = self._forward(input, hx)
         return output, (h, c)
@@ -334,7 +334,7 @@ class GRU(_Recurrent):
     def _step(self, projected: Tensor, state: State, weights: Any) -> State:
         return (gru_step(projected, state[0], weights["weight_hh"], weights.get("bias_hh")),)
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+    def forward(self, input: object, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         output, last = self._forward(input, None if hx is None else (hx,))
         return output, last[0]
 

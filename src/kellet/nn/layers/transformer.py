@@ -10,8 +10,8 @@ from ...core import Tensor
 from .. import functional as F
 from ..containers import ModuleList
 from ..module import Module
-from .activation import Dropout
 from .attention import MultiheadAttention
+from .dropping import Dropout
 from .linear import Linear
 from .normalization import LayerNorm
 
@@ -72,7 +72,7 @@ class TransformerEncoderLayer(Module):
             src = src + self._attend(self.norm1(src), *masks)
             return src + self._feed_forward(self.norm2(src))
         src = self.norm1(src + self._attend(src, *masks))
-        return self.norm2(src + self._feed_forward(src))  # type: ignore[no-any-return]  # a module's call is Any
+        return self.norm2(src + self._feed_forward(src))
 
     def _attend(self, src: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
         attended, _ = self.self_attn(
@@ -84,11 +84,11 @@ class TransformerEncoderLayer(Module):
             need_weights=False,
             is_causal=is_causal,
         )
-        return self.dropout1(attended)  # type: ignore[no-any-return]  # a module's call is Any
+        return self.dropout1(attended)
 
     def _feed_forward(self, src: Tensor) -> Tensor:
         hidden = self.dropout(self.activation(self.linear1(src)))
-        return self.dropout2(self.linear2(hidden))  # type: ignore[no-any-return]  # a module's call is Any
+        return self.dropout2(self.linear2(hidden))
 
 
 class TransformerEncoder(Module):

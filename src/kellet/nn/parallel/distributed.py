@@ -110,7 +110,7 @@ class DistributedDataParallel(Module):
             self._reducer.skip()
         return outputs
 
-    def register_comm_hook(self, state: Any, hook: CommHook) -> None:
+    def register_comm_hook(self, state: object, hook: CommHook) -> None:
         """Let `hook(state, bucket)` exchange the gradients in place of the all-reduce.
 
         It is called once for each bucket of a backward pass, when all gradients of the bucket are there, in

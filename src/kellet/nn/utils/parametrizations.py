@@ -12,6 +12,8 @@ from .. import functional as F
 from ..module import Module
 from .parametrize import register_parametrization
 
+__all__ = ["spectral_norm", "weight_norm"]
+
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split a weight into lengths (`original0`) and directions (`original1`); return the module.

@@ -20,6 +20,15 @@ from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
 
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "type_before_parametrizations",
+]
+
 _cache: dict[tuple[int, str], Any] = {}
 _depth = [0]
 

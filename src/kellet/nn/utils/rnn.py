@@ -11,6 +11,16 @@ from ... import core
 from ...core import Tensor, from_numpy
 from ...core.wrong_arguments import explain_functions as _explain_functions
 
+__all__ = [
+    "PackedSequence",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
 
 class PackedSequence(NamedTuple):
     """Sequences without padding: the rows of all of them step by step, the longest sequence first.

@@ -157,7 +157,7 @@ class FactorLR(LRScheduler):
         raise NotImplementedError
 
 
-def require_optimizer(optimizer: Any) -> None:
+def require_optimizer(optimizer: object) -> None:
     """Raise TypeError for what is no optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -172,7 +172,7 @@ def warn_outside_of_step(scheduler: LRScheduler) -> None:
         )
 
 
-def require_positive(name: str, value: Any) -> int:
+def require_positive(name: str, value: object) -> int:
     """Return an int of one or more. Raises ValueError for anything else."""
     if not isinstance(value, int) or value <= 0:
         raise ValueError(f"Expected positive integer {name}, but got {value}")
@@ -192,7 +192,7 @@ def set_option(group: dict[str, Any], name: str, value: Rate) -> None:
         group[name] = value
 
 
-def one_for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def one_for_each_group(name: str, optimizer: Optimizer, value: object) -> list[Any]:
     """Return an option of all groups: a list has one value for each, anything else is that of all.
 
     Raises ValueError for a list of another length.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....core import Tensor
 from ....futures import Future
 from ...grad_bucket import GradBucket
@@ -11,7 +9,7 @@ from ...grad_bucket import GradBucket
 __all__ = ["noop_hook"]
 
 
-def noop_hook(_: Any, bucket: GradBucket) -> Future[Tensor]:
+def noop_hook(_: object, bucket: GradBucket) -> Future[Tensor]:
     """Return a future that is done, of the gradients of this rank alone: models of the ranks drift apart.
 
     Source: torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook.

@@ -1,0 +1,338 @@
+"""Files over http and https, by the standard library: ranges, and retries with a bound.
+
+A server may answer with anything. Each answer is compared with what was asked for, and with the first one.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Final, TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from packager._texts import one_line, without_credentials
+from packager._version import installed_version
+
+from .addresses import HTTP, Address
+from .ranges import OPENING, Landed, RemoteError, changed_error, checked_size
+
+TIMEOUT: Final = 30.0
+"""Seconds until a server has to answer, and to go on with what it sends."""
+
+SLOWEST: Final = 16 << 10
+"""Bytes a second that an answer has to come with, beyond the time-out."""
+
+ATTEMPTS: Final = 5
+FIRST_WAIT: Final = 0.1
+LONGEST_WAIT: Final = 10.0
+"""Seconds before an attempt: the first wait, doubled each time; the most that a server may ask for."""
+
+TAKEN_WHOLE: Final = 8 << 20
+"""The most bytes that are taken from a server that answers with the whole file."""
+
+_PORTS: Final = {"http": 80, "https": 443}
+_REDIRECTS: Final = 5
+_REDIRECTED: Final = (301, 302, 303, 307, 308)
+_GONE: Final = (401, 403, 404, 410)
+_PASSING: Final = (408, 429, 500, 502, 503, 504)
+_AT_ONCE: Final = 1 << 18
+_CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19})")
+_UNCODED: Final = ("", "identity", "chunked", "identity, chunked")
+_DOWNLOAD: Final = "fetch the file first (curl -L -o FILE), and give its path"
+_MENDS: Final = {
+    401: "give credentials, as https://user:password@host/path",
+    403: "see whether the address has expired, and who may read the file",
+    404: "see how the address is spelled",
+    410: "the file is gone: ask for its new address",
+}
+_Made = TypeVar("_Made")
+
+
+class _Passing(Exception):
+    """A failure that may pass: `wait` is how long the server asks to wait, `status` what it answered."""
+
+    status: int | None = None
+    wait: float | None = None
+
+
+class _Answer:
+    """The answer to a request for `span`, and the connection that it comes on."""
+
+    def __init__(self, connection: HTTPConnection, response: HTTPResponse, span: str) -> None:
+        self.connection = connection
+        self.response = response
+        self.span = span
+        self.status = response.status
+        self.length = response.length
+
+    def header(self, name: str) -> str:
+        """Return a header on one line, empty where there is none."""
+        return one_line(self.response.getheader(name) or "")
+
+    def said(self) -> str:
+        """Return what the server says, with a wait that it asks for."""
+        wait = self.header("Retry-After")
+        return f"{self.status} {one_line(self.response.reason)[:80]}" + (
+            f", after {wait[:20]} s" if wait else ""
+        )
+
+    def passing(self, wait: float | None = None) -> _Passing:
+        """Return the failure for an answer that may be another one later."""
+        asked, failure = self.header("Retry-After"), _Passing(self.said())
+        failure.status = self.status
+        failure.wait = float(asked) if wait is None and asked.isdecimal() and len(asked) < 10 else wait
+        return failure
+
+    def fill(self, target: memoryview) -> Iterator[int]:
+        """Read the body into memory, and yield how many bytes are there."""
+        done, deadline = 0, time.monotonic() + TIMEOUT + len(target) / SLOWEST
+        while done < len(target):
+            data = self.response.read1(min(len(target) - done, _AT_ONCE))
+            if not data:
+                raise _Passing(f"the connection ended {len(target) - done} bytes too early")
+            if time.monotonic() > deadline:
+                raise _Passing(f"{len(target) - done} bytes had not come in time")
+            target[done : done + len(data)] = data
+            done += len(data)
+            yield done
+
+    def is_over(self) -> bool:
+        """Return whether all was read, and the connection can be asked again."""
+        if not self.response.isclosed():
+            self.response.read1(1)  # the end of one in chunks, or bytes that nobody asked for
+        return self.response.isclosed() and self.connection.sock is not None
+
+    def drop(self) -> None:
+        """Close the connection, and the answer, which may be all that holds it open."""
+        self.response.close()
+        self.connection.close()
+
+
+class HttpRanges:
+    """A file over http or https. Connections are kept and used again, one for each thread that reads.
+
+    Raises RemoteError where the server does not give ranges of a file whose size it says.
+    """
+
+    parallel = 8
+
+    def __init__(self, address: Address, *, from_end: bool) -> None:
+        self.name = str(address)
+        self.size = -1
+        self._address = address
+        self._first = self._place = urlsplit(address.url)
+        self._lock = threading.Lock()
+        self._idle: list[HTTPConnection] = []
+        self._secure: ssl.SSLContext | None = None
+        self._tag = self._modified = ""
+        span = f"bytes=-{OPENING}" if from_end else f"bytes=0-{OPENING - 1}"
+        self.opening = self._again(span, lambda: self._open(span))
+
+    def read(self, start: int, target: memoryview, landed: Landed) -> None:
+        first, stop = start, start + len(target)
+
+        def attempt() -> None:
+            nonlocal first  # an attempt goes on where the last one ended
+            with self._answer(f"bytes={first}-{stop - 1}") as answer:
+                self._check_part(answer, first, stop)
+                begun = first
+                for done in answer.fill(target[first - start :]):
+                    first = begun + done
+                    landed(first - start)
+
+        self._again(f"bytes={start}-{stop - 1}", attempt)
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def __del__(self) -> None:
+        for connection in getattr(
+            self, "_idle", ()
+        ):  # without the lock, which may be held where it was forked
+            connection.close()
+
+    def _open(self, span: str) -> tuple[int, bytes]:
+        """Carry out the first request: learn the size and the version of the file."""
+        with self._answer(span) as answer:
+            start, stop, self.size = self._opened(answer)
+            self._tag, self._modified = answer.header("ETag"), answer.header("Last-Modified")
+            data = bytearray(stop - start)
+            for _ in answer.fill(memoryview(data)):
+                pass
+        return start, bytes(data)
+
+    def _opened(self, answer: _Answer) -> tuple[int, int, int]:
+        """Return from where to where the first answer reaches, and the size of the file."""
+        if answer.status == 416 and answer.header("Content-Range") == "bytes */0":
+            return 0, 0, 0
+        if answer.status == 200:
+            if answer.length is None:
+                raise self._wrong(answer, "no length of the file", "Content-Length")
+            if answer.length > TAKEN_WHOLE:
+                raise self._wrong(answer, f"200 with all {answer.length} bytes", "206, as it gives no ranges")
+            return 0, answer.length, answer.length
+        start, stop, size = self._content_range(answer)
+        wanted = (
+            (max(size - OPENING, 0), size) if answer.span.startswith("bytes=-") else (0, min(OPENING, size))
+        )
+        self._require_range(answer, (start, stop), wanted)
+        return start, stop, checked_size(size, self.name)
+
+    def _check_part(self, answer: _Answer, start: int, stop: int) -> None:
+        """Demand a part of the file that was opened, from one byte to another."""
+        tag, modified = answer.header("ETag"), answer.header("Last-Modified")
+        found, expected = (tag, self._tag) if self._tag else (modified, self._modified)
+        if expected and found != expected:
+            raise changed_error(self.name, f"version {found[:80] or 'none'}", expected[:80], answer.span)
+        if answer.status in (200, 412, 416):
+            raise changed_error(
+                self.name, f"the answer {answer.status}", f"206 with {answer.span}", answer.span
+            )
+        *found_range, size = self._content_range(answer)
+        if size != self.size:
+            raise changed_error(self.name, f"{size} bytes", f"{self.size}", answer.span)
+        self._require_range(answer, tuple(found_range), (start, stop))
+
+    def _content_range(self, answer: _Answer) -> tuple[int, int, int]:
+        """Return what an answer says that it is: a range, and the size of the whole."""
+        said = answer.header("Content-Range")
+        found = _CONTENT_RANGE.fullmatch(said)
+        if answer.status != 206 or found is None:
+            told = f"{answer.status} with the Content-Range {said[:80]!r}"
+            raise self._wrong(answer, told, "206 with bytes FIRST-LAST/SIZE")
+        first, last, size = map(int, found.groups())
+        return first, last + 1, size
+
+    def _require_range(self, answer: _Answer, found: tuple[int, ...], wanted: tuple[int, int]) -> None:
+        if found != wanted or answer.length not in (None, wanted[1] - wanted[0]):
+            told = f"the range {answer.header('Content-Range')[:80]!r} in {answer.length} bytes"
+            raise self._wrong(answer, told, "what was asked for")
+
+    @contextmanager
+    def _answer(self, span: str) -> Iterator[_Answer]:
+        """Give an answer that is about the file; keep its connection where all of it was read."""
+        answer = self._followed(span)
+        try:
+            if answer.status not in (200, 206, 412, 416):
+                raise self._refused(answer)
+            coding = f"{answer.header('Content-Encoding')}, {answer.header('Transfer-Encoding')}".strip(" ,")
+            if coding.lower() not in _UNCODED:
+                raise self._wrong(answer, f"the coding {coding[:80]!r}", "the file as it is")
+            yield answer
+            if answer.is_over():
+                with self._lock:
+                    self._idle.append(answer.connection)
+            else:
+                answer.drop()
+        except BaseException:
+            answer.drop()
+            raise
+
+    def _followed(self, span: str) -> _Answer:
+        """Ask for a range, redirected as often as may be."""
+        place = self._place
+        for _ in range(_REDIRECTS + 1):
+            answer = self._ask(place, span)
+            if answer.status not in _REDIRECTED:
+                if answer.status not in _GONE:
+                    self._place = place
+                return answer
+            answer.drop()
+            place = self._redirected(place, answer)
+        raise self._wrong(answer, f"more than {_REDIRECTS} redirects", "the file")
+
+    def _refused(self, answer: _Answer) -> Exception:
+        """Return the failure for an answer that is no file: one that may pass, or an error."""
+        if answer.status in _GONE and self._place != self._first:
+            self._place = self._first  # what it was redirected to has expired
+            return answer.passing(0)
+        if answer.status in _PASSING:
+            return answer.passing()
+        mend = _MENDS.get(answer.status, _DOWNLOAD)
+        return self._error(f"the server answers {answer.said()}; {mend}", answer.span, answer.status)
+
+    def _ask(self, place: SplitResult, span: str) -> _Answer:
+        headers = {
+            "Range": span,
+            "Accept-Encoding": "identity",
+            "User-Agent": f"kellet/{installed_version()}",
+        }
+        if self._tag.startswith('"') and place.netloc == self._place.netloc:
+            headers["If-Range"] = self._tag
+        if self._address.login and place[:2] == self._first[:2]:
+            headers["Authorization"] = f"Basic {base64.b64encode(self._address.login.encode()).decode()}"
+        connection = self._connection(place)
+        try:
+            connection.request(
+                "GET", f"{place.path}{'?' if place.query else ''}{place.query}", headers=headers
+            )
+            return _Answer(connection, connection.getresponse(), span)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _redirected(self, place: SplitResult, answer: _Answer) -> SplitResult:
+        """Return where a redirect leads. Raises RemoteError for one that leads out of https, or nowhere."""
+        said = answer.header("Location")
+        try:
+            found = urlsplit(urljoin(place.geturl(), said))
+            is_known = found.scheme in HTTP and bool(found.hostname) and found.port != 0
+        except ValueError:
+            is_known = False
+        if not is_known or (place.scheme == "https" and found.scheme == "http"):
+            shown = without_credentials(said)[:200]
+            raise self._wrong(answer, f"a redirect to {shown!r}", f"one to {place.scheme}")
+        return found._replace(netloc=found.netloc.rpartition("@")[2], path=found.path or "/", fragment="")
+
+    def _connection(self, place: SplitResult) -> HTTPConnection:
+        """Return a connection to the host of an address: one that was used before, or a new one."""
+        host, port = place.hostname or "", place.port or _PORTS[place.scheme]
+        is_secure = place.scheme == "https"
+        with self._lock:
+            for known in self._idle:
+                if (known.host, known.port, isinstance(known, HTTPSConnection)) == (host, port, is_secure):
+                    self._idle.remove(known)
+                    return known
+        if not is_secure:
+            return HTTPConnection(host, port, timeout=TIMEOUT)
+        if self._secure is None:
+            self._secure = ssl.create_default_context()
+        return HTTPSConnection(host, port, timeout=TIMEOUT, context=self._secure)
+
+    def _again(self, span: str, attempt: Callable[[], _Made]) -> _Made:
+        """Carry out what may have to be tried again. Raises RemoteError."""
+        for turn in range(1, ATTEMPTS + 1):
+            wait = FIRST_WAIT * 2 ** (turn - 1)
+            try:
+                return attempt()
+            except RemoteError:
+                raise
+            except _Passing as error:
+                failure: Exception = error
+                wait = wait if error.wait is None else error.wait
+            except (ConnectionError, TimeoutError, HTTPException) as error:
+                failure = error
+            except (OSError, ValueError) as error:  # no such host, a certificate that is none, an odd header
+                failure, turn = error, ATTEMPTS
+            if turn == ATTEMPTS or wait > LONGEST_WAIT:
+                break
+            self.close()  # connections that were open at the same time may be as dead
+            time.sleep(wait)
+        said = one_line(str(failure) or type(failure).__name__)[:200]
+        mend = "see whether the host can be reached, and try again"
+        raise self._error(f"it cannot be read: {said}; {mend}", span, getattr(failure, "status", None))
+
+    def _wrong(self, answer: _Answer, found: str, expected: str) -> RemoteError:
+        return self._error(f"found {found}; expected {expected}; {_DOWNLOAD}", answer.span, answer.status)
+
+    def _error(self, text: str, span: str, status: int | None) -> RemoteError:
+        return RemoteError(f"{self.name}, {span}: {text}", self.name, status, span)

@@ -1,5 +1,0 @@
-"""The command `packager`."""
-
-from .main import main as main
-
-__all__ = ["main"]

@@ -30,7 +30,7 @@ else:
             "entry_method inputs_of_example require_entry_name",
             "entry_schemas": "GoldenValues InputTypes SchemaMismatchError fitted_inputs learnt_schema "
             "misfits_of_answer schema_problems",
-            "evaluation": "Around Before call_in_mode in_mode mode_name nothing_around",
+            "evaluation": "Around Before call_in_mode in_mode mode_name modules_in nothing_around",
             "plain_values": "is_for_training pack_values stored_form unpack_values",
             "recording": "Recorder tracing",
             "running": "Callee CheckOutcome find_entry golden_answers golden_inputs "

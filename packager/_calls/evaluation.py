@@ -58,15 +58,15 @@ def call_in_mode(
     inputs: Mapping[str, Any],
     method: object = None,
     *,
-    training: bool = False,
+    training: bool | None = False,
     from_seed: bool = False,
     around: Around = nothing_around,
 ) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
-    With `training` it is training mode, and with `from_seed` generators begin as `seeded` says. The call is
-    made inside of what `around` makes of `thing` and these modules. It is entered when the mode is set: hooks
-    that it registers are not looked into for modules.
+    With `training` it is training mode, and with None each keeps its own. With `from_seed` generators begin
+    as `seeded` says. The call is made inside of what `around` makes of `thing` and these modules. It is
+    entered when the mode is set: hooks that it registers are not looked into for modules.
     Raises what `call_with_arrays` raises; CodeExitError also where an `eval()` or `train()` ends with
     `sys.exit()`.
     """
@@ -76,14 +76,16 @@ def call_in_mode(
         return call_with_arrays(thing, inputs, method)
 
 
-def mode_name(training: bool) -> str:
+def mode_name(training: bool | None) -> str:
     """Return what messages call a mode."""
-    return "training mode" if training else "evaluation mode"
+    return {True: "training mode", False: "evaluation mode", None: "the mode that it is in"}[training]
 
 
 @contextmanager
-def in_mode(thing: object, *, training: bool = False) -> Iterator[list[Any] | None]:
+def in_mode(thing: object, *, training: bool | None = False) -> Iterator[list[Any] | None]:
     """Call `eval()`, or `train()`, on the modules in `thing`; after the block each has the flag that it had.
+
+    With None the modes are left as they are.
 
     They are looked for in attributes, containers, methods, partials, closures, and in the global
     names that functions use: whatever leads from `thing` to a module without running anything. The block
@@ -93,9 +95,8 @@ def in_mode(thing: object, *, training: bool = False) -> Iterator[list[Any] | No
     changed = []
     try:
         for module, _ in flags:
-            if (
-                bool(module.training) is not training
-            ):  # those inside a module that comes first have been set by it
+            # Those inside a module that comes first have been set by it.
+            if training is not None and bool(module.training) is not training:
                 changed.append(module)
                 _set_mode(module, training=training)
         yield None if changed else [module for module, _ in flags]

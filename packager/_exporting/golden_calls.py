@@ -35,6 +35,7 @@ from packager._calls import (
     learnt_schema,
     misfits_of_answer,
     mode_name,
+    modules_in,
     nothing_around,
     pack_trace,
     pack_values,
@@ -42,6 +43,7 @@ from packager._calls import (
     tracing,
 )
 from packager._names import demangle
+from packager._objects import IN_TRAINING
 from packager._process import AnswerRequired, failure_of_model
 from packager._quick_dataclasses import dataclass, field, replace
 from packager._state_dicts import encode_state_dict
@@ -145,7 +147,7 @@ def store_check(
     else:
         if request.trace:
             trace = calls.trace(first)
-        warnings += calls.compare_copy(first, changed, watch)
+        warnings += calls.compare_modes(first) + calls.compare_copy(first, changed, watch)
     if not is_as_saved(saved):
         warnings.append(
             f"check {request.name}: the call changed object {point.package}/{point.resource} in a way that "
@@ -257,15 +259,18 @@ class _Calls:
         self._obj, self._request, self._point, self._is_own = obj, request, point, is_own
         self._before = Before(obj)
 
-    def answer(self, thing: Any = None, around: Around = nothing_around) -> dict[str, Any]:
+    def answer(
+        self, thing: Any = None, around: Around = nothing_around, *, in_own_mode: bool = False
+    ) -> dict[str, Any]:
         """Return the parts of the answer of the object, or of a copy; nothing of them is shared with it."""
         import numpy
 
         thing, request = self._obj if thing is None else thing, self._request
         try:
             method = entry_method(self._point, thing, self._is_own)  # before the methods of it are wrapped
+            training = None if in_own_mode else request.training
             answer = call_in_mode(
-                thing, request.inputs, method, training=request.training, from_seed=True, around=around
+                thing, request.inputs, method, training=training, from_seed=True, around=around
             )
             return {
                 name: numpy.array(value) if hasattr(value, "dtype") else value
@@ -273,6 +278,18 @@ class _Calls:
             }
         finally:
             self._before.put_back()
+
+    def compare_modes(self, answer: Mapping[str, Any]) -> list[str]:
+        """Return a warning where the object is in training mode, and its answer is another in this mode."""
+        if self._request.training or not any(one.training for one in modules_in(self._obj)):
+            return []
+        try:
+            differing = _differing(answer, self.answer(in_own_mode=True))
+            told = f"gives another {differing}" if differing else ""
+        except Exception as error:  # of any class, as a batch of one does in a BatchNorm
+            told = f"fails: {failure_of_model(error)}"
+        place = f"{self._point.package}/{self._point.resource}"
+        return [f"{place} {IN_TRAINING}. In this mode the example {told}"] if told else []
 
     def trace(self, answer: Mapping[str, Any]) -> bytes:
         """Return the trace of a call as it is stored.

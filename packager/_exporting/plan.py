@@ -17,7 +17,6 @@ from packager._archive import (
 )
 from packager._graph import ComputedImport, Edge
 from packager._licenses import StoredPart
-from packager._objects import IN_TRAINING
 from packager._policy import Action, Origin
 from packager._quick_dataclasses import dataclass, field
 from packager._texts import ACTIONS, MOST_LISTED, WIDTH, counted, few_of, in_lines, listed, size_text, wrapped
@@ -163,8 +162,7 @@ class ExportPlan:
     model, a loader and wheels; wheels are fetched when it is written, for the targets in `wheels_for`.
     `dead_rules` are rules that matched no module; the warnings name them too. A rule given with
     `allow_empty=False` among them is in `empty_rules`, which stops an export that has no other problem.
-    `unchecked` are the objects of stored code that have no example, as "model/net". `in_training` are those
-    that are stored in training mode, though their examples are called in evaluation mode. `is_proved` says
+    `unchecked` are the objects of stored code that have no example, as "model/net". `is_proved` says
     that a clean process has opened it.
 
     >>> import io
@@ -201,7 +199,6 @@ class ExportPlan:
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
-    in_training: tuple[str, ...] = ()
     is_proved: bool = False
 
     @property
@@ -287,8 +284,6 @@ class ExportPlan:
             lines += _counted(self)
         lines += _section(_COMPUTED[self.is_proved], _unreached(self.unreached), most)
         lines += [*wrapped(self.unchecked_text()), ""] if self.unchecked_text() else []
-        for place in self.in_training:
-            lines += [*wrapped(f"{place} {IN_TRAINING}"), ""]
         lines += _concerns(self, most)
         lines += problems_text(self.problems, None if most is None else MOST_LISTED)
         return in_lines(*(lines if lines[-1] else lines[:-1]), "")
@@ -335,8 +330,7 @@ class ExportPlan:
             ("warnings", self.warnings),
         ]
         unchecked = f"; {self.unchecked_text()}" if self.unchecked_text() else ""
-        told = "".join(f"; {place} {IN_TRAINING}" for place in self.in_training)
-        return notebook_page(title, said + unchecked + told, sections, "good" if self.ok else "bad")
+        return notebook_page(title, said + unchecked, sections, "good" if self.ok else "bad")
 
 
 class RefusedPlanError(PackagingError):

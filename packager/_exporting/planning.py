@@ -12,7 +12,6 @@ from packager._environment import environment_facts, requirement_for
 from packager._graph import ComputedImport
 from packager._licenses import LICENSES
 from packager._names import demangle, normalized_name, source_path
-from packager._objects import left_in_training
 from packager._policy import Decision, Origin
 from packager._process import gc_running
 from packager._quick_dataclasses import replace
@@ -111,7 +110,6 @@ class Planner:
             environment=environment,
             licenses=licenses,
             unchecked=self._unchecked_objects(),
-            in_training=self._in_training(points, calls),
             left_out=tuple(planned.left_out(entries)),
             changes=tuple(told for call in calls if call.record.outputs for told in call.changes),
             unreached=tuple(self._unreached(in_libraries=False)),
@@ -315,15 +313,6 @@ class Planner:
         asked = self._request.of(CheckRequest)
         checked = {check.entry_point for check in asked if check.name not in without}
         return tuple(point.name for point in points if point.name not in checked)
-
-    def _in_training(self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck]) -> tuple[str, ...]:
-        """Return the objects that are stored in training mode, and called in evaluation mode."""
-        stored = {one.entry: one for one in self._survey.objects}
-        made = {call.record.name for call in calls}
-        asked = self._request.of(CheckRequest)
-        evaluated = {one.entry_point for one in asked if one.name in made and not one.training}
-        records = [one.record for one in stored.values() if one.encoded.records]
-        return left_in_training(records, points, evaluated, lambda entry: stored[entry].encoded.records)
 
     def _unchecked_objects(self) -> tuple[str, ...]:
         """Return the objects whose outputs are not checked, though stored code gives them."""

@@ -108,7 +108,7 @@ class ExportProof:
         if self.result is None:
             return
         is_compared = any(check.outputs for check in plan.checks)
-        self.result = replace(self.result, is_compared=is_compared, in_training=plan.in_training)
+        self.result = replace(self.result, is_compared=is_compared)
         file = self._export.file
         if isinstance(file, str | os.PathLike) and os.path.isfile(file):
             self.result = replace(self.result, file=str(file), size=os.path.getsize(file))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from packager._archive import ModuleRecord
-from packager._objects import IN_TRAINING
 from packager._quick_dataclasses import dataclass, field
 from packager._texts import counted, few_of, in_lines, size_text
 
@@ -168,8 +167,7 @@ class Proof:
     that looked for it. `in_process` says that nothing of the archive is run when it is loaded, so that it
     was loaded where it was made; `unproved` why no process could be started. `file` and `size` are those of
     the archive once it is in place, "" and 0 where it is no file with a path. `is_compared` says that outputs
-    of golden calls were compared. `in_training` are the objects that are stored in training mode, though
-    their golden calls are made in evaluation mode.
+    of golden calls were compared.
     """
 
     steps: tuple[str, ...] = ()
@@ -188,7 +186,6 @@ class Proof:
     file: str = field(default="", compare=False)
     size: int = field(default=0, compare=False)
     is_compared: bool = False
-    in_training: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -202,7 +199,7 @@ class Proof:
         return self.ok and not any(told) and not self.variables
 
     def __str__(self) -> str:
-        """Return what came of it: one line, one for each failure, and one for each object in training mode.
+        """Return what came of it: one line, and one for each failure.
 
         >>> print(Proof(file="net.kellet", size=3000, is_compared=True))
         net.kellet, 2.9 KiB: loaded in a clean process without your project; outputs equal
@@ -210,9 +207,8 @@ class Proof:
         not proved: no process can be started
         """
         file = f"{self.file}, {size_text(self.size)}: " if self.file else ""
-        modes = [f"{place} {IN_TRAINING}" for place in self.in_training]
         return in_lines(
-            f"{file}{self.outcome}", *(f"    {one}" for one in few_of([*map(str, self.failures)])), *modes
+            f"{file}{self.outcome}", *(f"    {one}" for one in few_of([*map(str, self.failures)]))
         )
 
     @property
@@ -237,7 +233,6 @@ class Proof:
         sections = [
             ("failures", ([one.subject, one.message, str(one.place or "")] for one in self.failures)),
             ("steps", ([one] for one in self.steps)),
-            ("stored in training mode", ([place, f"it {IN_TRAINING}"] for place in self.in_training)),
             ("differences from this process", ([str(one)] for one in self.differences)),
             ("effects outside of the archive", ([str(one)] for one in self.effects)),
             ("imports that failed, and were not needed", ([str(one)] for one in self.missed)),

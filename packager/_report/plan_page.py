@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from packager._archive import NOT_REPEATABLE, tensor_bytes
 from packager._exporting import ExportPlan, PlannedEntry
 from packager._graph import ComputedImport, Edge
-from packager._objects import IN_TRAINING
 from packager._texts import counted, size_text
 
 from .archive_contents import entry_points_section, objects_table, state_dicts_table
@@ -108,14 +107,12 @@ def _place_of(one: ComputedImport) -> tuple[Cell, ...]:
 
 def _warnings(plan: ExportPlan) -> Section | None:
     own: list[tuple[Cell, ...]] = [(one,) for one in plan.warnings]
-    modes: list[tuple[Cell, ...]] = [(f"{place} {IN_TRAINING}",) for place in plan.in_training]
     others: list[tuple[Cell, ...]] = [(one,) for one in plan.library_warnings]
     licenses: list[tuple[Cell, ...]] = [(line,) for one in plan.licenses for line in one.lines()]
     return section(
         "warnings",
         "Warnings",
         table("warnings", ("what",), own),
-        table("modes", ("what",), modes),
         table("licences to look at", ("what",), licenses),
         table("warnings of installed packages", ("what",), others, is_open=False),
         count=f"{len(own) + len(licenses) + len(others):,}",

@@ -107,10 +107,12 @@ def net(project: Project) -> Any:
 def checked(obj: Any, callable: str | None = None, **more: Any) -> None:
     """Store a check of `obj`, and repeat it, several times, on what was loaded."""
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
-        exporter.save_object("model", "model", obj, **more)
-        exporter.save_entry_point("main", "model", "model", callable)
-        exporter.save_example("main", {"x": X})
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_object("model", "model", obj, **more)
+    exporter.save_entry_point("main", "model", "model", callable)
+    exporter.save_example("main", {"x": X})
+    with pytest.warns(PackagingWarning, match="stored in training mode"):
+        exporter.close()
     with PackageImporter(buffer) as importer:
         for _ in range(2):
             (outcome,) = importer.check()
@@ -139,9 +141,11 @@ def test_what_was_saved_comes_back_with_the_flags_that_it_had(net: Any) -> None:
     model = net.Net()
     model.norm.eval()
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
-        exporter.save_object("model", "model", model)
-        exporter.save_example("model", {"x": X})
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_object("model", "model", model)
+    exporter.save_example("model", {"x": X})
+    with pytest.warns(PackagingWarning, match="stored in training mode"):
+        exporter.close()
     assert (model.training, model.norm.training, model.drop.training) == (True, False, True)
     with PackageImporter(buffer) as importer:
         loaded = importer.load_object("model", "model")

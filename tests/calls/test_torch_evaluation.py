@@ -16,6 +16,7 @@ from torch import nn
 
 from packager import PackageExporter, PackageImporter, PackagingError
 from packager._calls import Before, in_mode
+from packager.errors import PackagingWarning
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -89,10 +90,12 @@ def test_a_check_of_a_model_in_training_mode_passes(
 
     model = getattr(torcheval, name)()
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
-        exporter.save_object("model", "model", model)
-        exporter.save_entry_point("main", "model", "model", callable)
-        exporter.save_example("main", {"x": X})
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_object("model", "model", model)
+    exporter.save_entry_point("main", "model", "model", callable)
+    exporter.save_example("main", {"x": X})
+    with pytest.warns(PackagingWarning, match="stored in training mode"):
+        exporter.close()
     net = model if callable is None else model.parts["nets"][0]
     assert all(module.training for module in net.modules())
     with PackageImporter(buffer) as importer:

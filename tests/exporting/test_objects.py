@@ -201,7 +201,7 @@ def test_a_factory_that_is_no_name_is_refused() -> None:
 
 
 def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
-    model = net.Net()
+    model = net.Net().eval()
     x = np.random.default_rng(0).normal(size=(3, 2)).astype("f4")
     buffer = io.BytesIO()
     with PackageExporter(buffer, policy="auto", prove=False) as exporter:
@@ -213,7 +213,7 @@ def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
         assert reader.manifest.checks == (CheckRecord("model", "model", inputs, outputs),)
         assert bytes(TensorReader(reader, inputs).data("x")) == x.tobytes()
         stored = np.frombuffer(TensorReader(reader, outputs).data("output"), "f4").reshape(3, 1)
-    assert np.array_equal(stored, model.eval()(kellet.tensor(x)).detach().numpy())
+    assert np.array_equal(stored, model(kellet.tensor(x)).detach().numpy())
     with PackageImporter(buffer) as importer:
         (outcome,) = importer.check()
         assert outcome.within(0)
@@ -224,7 +224,8 @@ def test_the_call_of_a_check_leaves_the_object_as_it_was(net: Any) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", model)
     exporter.save_example("model", {"arg0": np.ones((4, 2), "f4")})
-    exporter.close()
+    with pytest.warns(PackagingWarning, match="is stored in training mode"):
+        exporter.close()
     assert model.norm.num_batches_tracked.item() == 0
 
 

@@ -112,7 +112,7 @@ def test_what_draws_from_the_generator_of_the_process_is_repeatable(
     project({"torcheval/__init__.py": NET})
     import torcheval
 
-    model, buffer = getattr(torcheval, name)(), io.BytesIO()
+    model, buffer = getattr(torcheval, name)().train(training), io.BytesIO()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     stands = torch.get_rng_state()
     with PackageExporter(buffer, policy="auto", prove=False) as exporter:

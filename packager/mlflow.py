@@ -3,7 +3,9 @@
     import packager.mlflow
 
     info = packager.mlflow.log_model(model, name="churn", example=x)
-    mlflow.pyfunc.load_model(info.model_uri).predict(x)
+    loaded = mlflow.pyfunc.load_model(info.model_uri)
+    loaded.predict(x)
+    loaded.get_raw_model()  # the object itself
 
 The model folder holds the archive, and beside it what MLflow asks for: a signature and an input example from
 the schema and the example, requirements from the archive's externs. MLflow finds the flavour by the
@@ -177,7 +179,18 @@ def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Pr
     saved = _Saved(path)
     saved.require_own_options()
     options = _OPTIONS | dict(model_config or {})
-    return Predictor(saved.archive, entry=saved.entry, identity=saved.identity, **options)
+    return _Served(saved.archive, entry=saved.entry, identity=saved.identity, **options)
+
+
+class _Served(Predictor):
+    """What `mlflow.pyfunc` calls. MLflow asks it for the object itself, too, by `get_raw_model`."""
+
+    def get_raw_model(self) -> Any:
+        """Load the object, as it was saved. Raises what `PackageImporter.load_object` raises."""
+        session = self._here()
+        point = find_entry(session.importer.archive, session.entry)
+        location = self._asked.map_location
+        return session.importer.load_object(point.package, point.resource, map_location=location)
 
 
 class _Saved:

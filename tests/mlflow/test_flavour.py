@@ -94,12 +94,12 @@ def test_without_an_example_it_predicts_by_what_the_object_has(tmp_path: Path) -
     assert numpy.array_equal(mlflow.pyfunc.load_model(info.model_uri).predict(X), fitted.transform(X))
 
 
-def test_an_object_that_cannot_be_called_is_for_load_model(tmp_path: Path) -> None:
+def test_an_object_that_cannot_be_called_is_given_itself(tmp_path: Path) -> None:
     info = packager.mlflow.log_model({"labels": ["cat", "dog"]}, name="labels")
     loaded = mlflow.pyfunc.load_model(info.model_uri)
     with pytest.raises(EntryMethodError, match=r"which cannot be called\. .* or load the object"):
         loaded.predict(X)
-    assert packager.mlflow.load_model(info.model_uri) == {"labels": ["cat", "dog"]}
+    assert loaded.get_raw_model() == packager.mlflow.load_model(info.model_uri) == {"labels": ["cat", "dog"]}
 
 
 def test_an_only_input_that_is_a_dict_keeps_its_name(tmp_path: Path) -> None:

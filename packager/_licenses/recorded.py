@@ -56,7 +56,7 @@ class RecordedLicenses:
 
     @classmethod
     def of(cls, manifest: Manifest) -> RecordedLicenses:
-        """Read them from a manifest; empty where none are recorded. Raises ArchiveError for what is wrong."""
+        """Read them from a manifest; empty if none are recorded. Raises ArchiveError for a damaged one."""
         return cls.load(manifest.environment.get(LICENSES, {"distributions": {}, "stored": []}))
 
     @classmethod

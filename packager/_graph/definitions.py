@@ -24,7 +24,9 @@ from .codes import by_name, codes_in, known_codes, owner_of
 from .import_statements import is_main_test, statements_in
 
 _WAYS: Final = "pass it to `__init__` and keep it as an attribute, or move it into a module and import it"
-_NOWHERE: Final = "which only a main block, `exec`, a magic or the notebook defines: these are not stored"
+_NOWHERE: Final = (
+    "but only a main block, `exec`, a magic or the notebook defines it, and these are not stored"
+)
 _NOT_IN_MEMORY: Final = (
     "differs from the code in memory: this text was changed, or has not run up to here. Run it again, and "
     "make the objects again"
@@ -246,7 +248,7 @@ class Definitions:
         is_builtin = hasattr(builtins, name)
         if reader is None or read is None:
             if self._running and name.isidentifier():
-                why = f"{name} is to be stored, {_NOWHERE}. Define it by `def`, `class` or `=`"
+                why = f"{name} is needed, {_NOWHERE}: define it by `def`, `class` or `=`"
                 self._told.add((0, 0, why))
         elif (name in self._running or is_builtin) and not (
             (is_builtin and name not in _OF_SHELL)
@@ -254,7 +256,7 @@ class Definitions:
             or "*" in self._binders
             or _is_tried(reader.node, name)
         ):
-            why = f"{read.reader} reads {name}, {_NOWHERE}. To store it, {_WAYS}"
+            why = f"{read.reader} reads {name}, {_NOWHERE}: {_WAYS}"
             self._told.add((reader.cell, read.line, why))
 
     def _tell(self, one: CellStatement, line: int, what: str, name: str) -> None:

@@ -92,7 +92,7 @@ class Importer(ABC):
         mine, where_mine = self._home(obj, name)
         other, where_other = self._home(found, name)
         if where_mine == where_other:
-            what = f"The name {mine}:{name} now leads to another object, {found!r}"
+            what = f"The name {mine}:{name} leads to another object, {found!r}"
             runs = _cells_that_define(name) if mine == "__main__" else ()
             if len(runs) > 1:
                 return (
@@ -111,9 +111,9 @@ class Importer(ABC):
                     "that differ. After a reload, make the object again."
                 )
             return (
-                f"{what}: the name was bound again (by a second definition or a decorator), or {mine} was "
-                "imported twice. Make the object again with the present one, or give each its own top-level "
-                "name."
+                f"{what}: this one was made by a function or a decorator, the name was bound again, or "
+                f"{mine} was imported twice. Make the object again with the present {name}, or give each its "
+                "own top-level name."
             )
         return (
             f"The object provided is from '{mine}', which is coming from {where_mine}. However, when we "

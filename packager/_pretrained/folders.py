@@ -81,8 +81,7 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
         except ImportError as error:
             missing = (error.name or kind).partition(".")[0]
             raise PretrainedError(
-                f"{place}: it needs {kind}, which cannot be imported: {error}. Install it: "
-                f"pip install {missing}"
+                f"{place}: it needs {kind}, which cannot be imported: {error}. Run: pip install {missing}"
             ) from error
         except PackageError:
             raise

@@ -124,7 +124,7 @@ def _module(name: str) -> Any:
             exec(compile(wrapper_source(name), f"<{name}>", "exec"), module.__dict__)
         except ImportError as error:
             raise PretrainedError(
-                f"calling the model needs {error.name}: {error}. Install it: pip install {error.name}"
+                f"calling the model needs {error.name}: {error}. Run: pip install {error.name}"
             ) from error
         sys.modules[name] = module
     return sys.modules[name]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from packager._names import demangle, demangle_text, source_path
 from packager._texts import counted
+from packager.errors import PackagingWarning
 
 from .proof import Difference, Kind, Run, Seen
 from .values import (
@@ -67,7 +68,7 @@ _ANNOTATIONS: Final = "__annotate_func__"
 """Where a class has the code of its annotations, since Python 3.14."""
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _READING: Final = re.compile("LOAD_(?!FAST)|IMPORT_")
-_OWN_FILTERS: Final = (ResourceWarning, SyntaxWarning)
+_OWN_FILTERS: Final = (ResourceWarning, SyntaxWarning, PackagingWarning)
 _SETTINGS: Final = {
     "torch": "get_default_dtype() get_default_device() get_float32_matmul_precision() "
     "are_deterministic_algorithms_enabled() is_grad_enabled()",

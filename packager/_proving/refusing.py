@@ -210,9 +210,8 @@ class Mends:
             ), ""
         if name in sys.modules:
             top = name.partition(".")[0]
-            if Sources().find(top).kind == "missing" or any(
-                one.origin.is_at_hand for one in self._below(top)
-            ):
+            is_own = any(one.origin.is_at_hand for one in self._below(top))
+            if is_own or Sources().find(top).kind in ("missing", "unknown"):
                 stored = f'exporter.save_source_string("{name}", source)  # its code as text'
                 return f"{name} has no file: store its source", stored
             return f"{name} has no file to store: require it", f'exporter.extern("{top}.**")'

@@ -129,10 +129,7 @@ def part_of(
             made_strides.append(stride * places.step)
             continue
         if not -extent <= part < extent:
-            raise IndexError(
-                f"found the index {part}; expected {-extent} to {extent - 1}, as the axis has {extent} "
-                "elements"
-            )
+            raise IndexError(f"found the index {part} of an axis with {extent} elements")
         offset += int(part) % extent * stride
     return tuple(made_shape), tuple(made_strides), offset
 

@@ -397,9 +397,7 @@ def require_axis(axis: int, shape: Sequence[int]) -> int:
     1
     """
     if not -len(shape) <= axis < len(shape):
-        raise ArgumentError(
-            f"axis={axis}: expected {-len(shape)} to {len(shape) - 1} for a tensor of shape {tuple(shape)}"
-        )
+        raise ArgumentError(f"axis={axis}: a tensor of shape {tuple(shape)} has no such axis")
     return axis % len(shape)
 
 

@@ -337,7 +337,7 @@ WITHOUT = {
     "no memory": ("refuse(subprocess, 'Popen', OSError(12, 'no memory'))", "no memory"),
     "no pipes": ("refuse(os, 'pipe', OSError(24, 'too many'))", "too many"),
     "no sockets": ("refuse(socket, 'socket', PermissionError(1, 'not permitted'))", "not permitted"),
-    "no folder": ("tempfile.tempdir = '/proc/nowhere'", "no folder for temporary files (TMPDIR)"),
+    "no folder": ("tempfile.tempdir = '/proc/nowhere'", "no folder for temporary files can be made (TMPDIR)"),
 }
 WITHOUT_ANY = """
     import os, socket, subprocess, sys, tempfile, warnings

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import zip_longest
-from shlex import quote
 from shutil import get_terminal_size
 from time import monotonic
 
@@ -126,7 +125,7 @@ def with_options(text: str) -> str:
     >>> with_options('To paste: exporter.extern("numpy.**")')
     "To paste: --extern 'numpy.**'"
     """
-    return _RULE.sub(lambda found: f"--{_OPTIONS.get(found[1], found[1])} {quote(found[2])}", text)
+    return _RULE.sub(lambda found: f"--{_OPTIONS.get(found[1], found[1])} '{found[2]}'", text)
 
 
 def print_plan(text: str) -> None:

@@ -39,7 +39,7 @@ class Material:
     """A component of a bill: a file, a distribution, a model, or its weights.
 
     `ref` names it inside the bill. `kind` is a type of CycloneDX. `sha256` is that of its bytes, as
-    `sha256sum` gives it; empty for what is not in the archive. `licenses` are empty where none was found.
+    `sha256sum` gives it; empty outside the archive. `licenses` are empty if none was found.
     `parts` lie inside it. `properties` are facts that the format has no field for. `takes` and `gives` are
     what a model is called with and answers, each a name with its type. `holds` says what data is:
     "dataset", or "other" for weights.

@@ -30,7 +30,7 @@ class Policy:
     """Ordered rules over a preset.
 
     `frameworks` are the top-level packages that the codecs in use need; they are implicit externs
-    like the standard library, kellet, packager and torch. The set may grow while an export goes on.
+    like the standard library, kellet, packager and torch. The set may grow during an export.
 
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `variables`
     are those of the environment that stored code may read; see `PackageExporter.allow_variable`.
@@ -144,7 +144,7 @@ class Policy:
     ) -> Decision:
         """Return the Decision for module `name`, found in this environment at `origin`.
 
-        With `is_namesake` the module only has the name of one of our packages, and is no implicit extern.
+        With `is_namesake` the module has the name of one of our packages, but is not an implicit extern.
 
         >>> decision = Policy("auto").decide("einops", Origin("installed", "einops", "0.8.0"))
         >>> decision.action, decision.rule, decision.because

@@ -156,7 +156,7 @@ def _surroundings(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, str]
         yield f"__main__.{name}", "not set" if found is _NOWHERE else spelt(found)[0]
     if words & {"__module__", "__name__"}:
         is_marked = any(demangle(module.__name__) != module.__name__ for module in modules.values())
-        yield "__name__ of stored modules", "with a mark of the archive" if is_marked else "as it is"
+        yield "__name__ of stored modules", "renamed" if is_marked else "unchanged"
     for name, one in [*logging.root.manager.loggerDict.items()]:
         # One without a level stands for loggers below it; ours is there where an export was made.
         if "level" in vars(one) and name != "packager":

@@ -260,7 +260,7 @@ class Mends:
             return "", ""
         top = module.name.partition(".")[0]
         return (
-            f"code looks up {module.name} by its `__name__`, which has a prefix in an archive. Require this "
+            f"code looks up {module.name} by its `__name__`, which differs in an archive. Require this "
             "library at the target"
         ), f'exporter.extern("{top}.**")  # in place of {module.rule}'
 

@@ -80,7 +80,7 @@ SETS = {
     ),
     "name": (
         lambda: None,
-        "__name__ of stored modules is as it is here and with a mark of the archive in the clean process",
+        "__name__ of stored modules is unchanged here and renamed in the clean process",
     ),
     "arguments": (lambda: sys.argv.append("--wide"), "sys.argv[1:] is "),
 }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from packager._arguments import check_file, check_options
 from packager._process import WithoutOwnFrames
+from packager._texts import in_lines
+from packager.errors import PackagingError
 
 if TYPE_CHECKING:
     from packager._proving import Proof
@@ -49,6 +51,22 @@ def save(
     with WithoutOwnFrames():
         check_file("file", file, method="write")
         check_options(save, options, PackageExporter)
-        with PackageExporter(file, sign=sign, **{"policy": "auto", **options}) as exporter:
-            exporter.save_object("model", "model", obj, example=example, method=method)
+        try:
+            with PackageExporter(file, sign=sign, **{"policy": "auto", **options}) as exporter:
+                exporter.save_object("model", "model", obj, example=example, method=method)
+        except PackagingError as error:
+            if "exporter." in str(error):
+                error.add_note(_with_exporter(file))
+            raise
     return exporter.proof
+
+
+def _with_exporter(file: Any) -> str:
+    """Return how a line of an exporter is written in place of a call of `save`."""
+    path = repr(os.fspath(file)) if isinstance(file, str | os.PathLike) else "file"
+    return in_lines(
+        "To use a line of `exporter`, write in place of save():",
+        f'    with packager.PackageExporter({path}, policy="auto") as exporter:',
+        "        ...  # that line",
+        '        exporter.save_object("model", "model", obj, example=...)  # as given to save()',
+    )

@@ -24,7 +24,7 @@ from .building import (
     trace_and_prune,
 )
 from .outputs import OR_STANDARD_OUTPUT, output_of, write_output
-from .screen import print_json, print_lines, print_text, stages
+from .screen import print_json, print_lines, print_text, stages, with_options
 
 EPILOG = """\
 examples:
@@ -187,7 +187,7 @@ def _export(options: argparse.Namespace, output: Any, policy: Any) -> int:
         print_lines(offer, to=sys.stderr)
     if options.json:
         for told in filter(None, (plan.concerns(), plan.unchecked_text())):
-            print_text(told, to=sys.stderr)
+            print_text(with_options(told), to=sys.stderr)
         print_json(
             {
                 "file": str(options.output),
@@ -199,7 +199,7 @@ def _export(options: argparse.Namespace, output: Any, policy: Any) -> int:
     else:
         from packager._texts import size_text
 
-        print_text(plan.text(whole=options.all))
+        print_text(with_options(plan.text(whole=options.all)))
         stored = counted(sum(entry.kind == "source" for entry in plan.entries), "module")
         print_lines(
             f"{options.output}: {stored}, {size_text(plan.size)}",

@@ -185,8 +185,10 @@ def _of_others(said: object) -> str:
     """Return a text for the screen; that of an error which is not ours keeps its lines, indented."""
     from packager._texts import Lines, in_lines, on_screen
 
+    from .screen import with_options
+
     text = str(said)
     if isinstance(text, Lines):
-        return Lines(text.rstrip())
+        return Lines(with_options(text.rstrip()))
     first, *rest = text.rstrip().split("\n")
     return on_screen(in_lines(first, *(f"  {line}" for line in rest)))

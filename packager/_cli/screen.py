@@ -119,9 +119,18 @@ def print_changes(lines: Iterable[str]) -> None:
     _print_coloured(lines, style)
 
 
+def with_options(text: str) -> str:
+    """Return a text with the rules of an exporter as options of the command.
+
+    >>> with_options('To paste: exporter.extern("numpy.**")')
+    "To paste: --extern 'numpy.**'"
+    """
+    return _RULE.sub(lambda found: f"--{_OPTIONS.get(found[1], found[1])} '{found[2]}'", text)
+
+
 def print_plan(text: str) -> None:
     """Print the text of a plan: red what stops it, yellow what asks, green what helps, where rich is."""
-    _print_coloured(printable(text.rstrip("\n")).split("\n"), _style_in_plan)
+    _print_coloured(printable(with_options(text).rstrip("\n")).split("\n"), _style_in_plan)
 
 
 def _print_coloured(lines: Iterable[str], style: Callable[[str], str]) -> None:
@@ -146,6 +155,8 @@ def _style_in_plan(line: str) -> str:
     return ""
 
 
+_RULE: Final = re.compile(r'exporter\.(intern|extern|mock|deny|allow_variable)\("([^"]+)"\)')
+_OPTIONS: Final = {"allow_variable": "variable"}
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan", "~": "yellow", ">": "blue"}
 _ASKS: Final = ("warnings", "licences to look at")
 

@@ -34,11 +34,11 @@ from .source_table import LazyNames, ScanCache, Source, SourceTable
 
 _NOT_READ = {
     "extension": "it is compiled code",
-    "bytecode": "only its bytecode is here",
+    "bytecode": "it has bytecode, but no source",
     "builtin": "it is part of the Python interpreter",
     "frozen": "it is frozen into the Python interpreter",
-    "missing": "no module of that name was found",
-    "unknown": "whether it exists cannot be told without running code",
+    "missing": "nothing on sys.path has this name",
+    "unknown": "only running its package would show whether it exists",
 }
 _ABSENT = ("missing", "unknown")
 _ALWAYS = frozenset(["root", "top", "parent"])

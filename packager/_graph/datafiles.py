@@ -73,7 +73,7 @@ def reason_to_leave_out(file: DataFile) -> str:
         return "it holds a private key"
     if file.kind == "hidden" or (name.startswith(".") and file.kind != "found"):
         return "it is hidden"
-    return f"with smaller ones it is more than {size_text(MOST_BESIDE)}" if file.kind == "large" else ""
+    return f"with it, data files exceed {size_text(MOST_BESIDE)}" if file.kind == "large" else ""
 
 
 def too_large(sizes: Mapping[str, int]) -> frozenset[str]:

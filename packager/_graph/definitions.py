@@ -23,13 +23,13 @@ from packager._texts import listed
 from .codes import by_name, codes_in, known_codes, owner_of
 from .import_statements import is_main_test, statements_in
 
-_WAYS: Final = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
+_WAYS: Final = "pass it to `__init__` and keep it as an attribute, or move it into a module and import it"
 _NOWHERE: Final = (
-    "no statement binds it that could be stored (a main block, `exec`, a magic or the notebook does)"
+    "but only a main block, `exec`, a magic or the notebook defines it, and these are not stored"
 )
 _NOT_IN_MEMORY: Final = (
-    "is not the one in memory: this text has changed since, or stopped before it came here; run it again, "
-    "and make the objects again"
+    "differs from the code in memory: this text was changed, or has not run up to here. Run it again, and "
+    "make the objects again"
 )
 _OF_SHELL = ("display", "get_ipython")  # IPython puts them among the builtins
 _MOST_READERS: Final = 4
@@ -117,8 +117,8 @@ class Definitions:
     >>> [one.first for one in found.kept], found.problems
     ([1, 2], ())
     >>> found = Definitions(["x = input()", "def f():\\n    return x"], ["f"], {})
-    >>> found.problems[0].partition(": let")[0]
-    'In[0]:1: `x = input()` would not run where it is loaded; x is read by f (In[1]:2)'
+    >>> found.problems[0].partition(": pass")[0]
+    'In[0]:1: `x = input()` does not run when the archive is loaded; x is read by f (In[1]:2)'
     """
 
     def __init__(
@@ -168,7 +168,9 @@ class Definitions:
                 waiting += [(read.name, one, read) for read in one.reads]
         for one, (name, node) in refused.items():
             for lost in sorted(one.binds & self._readers.keys()) or [name]:
-                self._tell(one, node.lineno, f"`{_spelt(node)}` would not run where it is loaded", lost)
+                self._tell(
+                    one, node.lineno, f"`{_spelt(node)}` does not run when the archive is loaded", lost
+                )
         return kept
 
     def _needed(self, name: str, reader: CellStatement | None, read: Read | None) -> set[CellStatement]:
@@ -200,7 +202,9 @@ class Definitions:
                 if alike:
                     one = self._lasts[name] = alike[-1]
                     stored = self._place(one.cell, one.first)
-                    self.notes += (f"{name} is stored as {stored} defines it, as in memory, not as {place}",)
+                    self.notes += (
+                        f"{name} is stored as defined at {stored}, which is in memory, not as at {place}",
+                    )
                 else:
                     self._told.add((last.cell, last.first, f"{wrong[0]} {_NOT_IN_MEMORY}"))
         return self._lasts[name]
@@ -244,7 +248,7 @@ class Definitions:
         is_builtin = hasattr(builtins, name)
         if reader is None or read is None:
             if self._running and name.isidentifier():
-                why = f"{name} is stored, and {_NOWHERE}: define it by `def`, `class` or `=`"
+                why = f"{name} is needed, {_NOWHERE}: define it by `def`, `class` or `=`"
                 self._told.add((0, 0, why))
         elif (name in self._running or is_builtin) and not (
             (is_builtin and name not in _OF_SHELL)
@@ -252,7 +256,7 @@ class Definitions:
             or "*" in self._binders
             or _is_tried(reader.node, name)
         ):
-            why = f"{read.reader} reads {name}, and {_NOWHERE}: {_WAYS}"
+            why = f"{read.reader} reads {name}, {_NOWHERE}: {_WAYS}"
             self._told.add((reader.cell, read.line, why))
 
     def _tell(self, one: CellStatement, line: int, what: str, name: str) -> None:

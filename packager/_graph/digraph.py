@@ -12,7 +12,7 @@ class DiGraph:
 
     Source: torch.package's DiGraph, itself a small part of networkx's. Differences: closures and
     paths take names of any length and end on cycles (there a name is read letter by letter), and
-    `all_paths` gives DOT text also where there is no path.
+    `all_paths` returns DOT text also if there is no path.
 
     >>> graph = DiGraph()
     >>> graph.add_edge("net", "layers")
@@ -40,11 +40,11 @@ class DiGraph:
         self._pred[v][u] = True
 
     def successors(self, n: str) -> Iterator[str]:
-        """Return the nodes that `n` points to. Raises ValueError when `n` is no node."""
+        """Return the nodes that `n` points to. Raises ValueError for an unknown node."""
         return iter(self._known(self._succ, n))
 
     def predecessors(self, n: str) -> Iterator[str]:
-        """Return the nodes that point to `n`. Raises ValueError when `n` is no node."""
+        """Return the nodes that point to `n`. Raises ValueError for an unknown node."""
         return iter(self._known(self._pred, n))
 
     @property
@@ -70,15 +70,15 @@ class DiGraph:
             return False
 
     def forward_transitive_closure(self, src: str) -> set[str]:
-        """Return all nodes that can be reached from `src`, and itself. Raises ValueError if it is no node."""
+        """Return all nodes that `src` leads to, and itself. Raises ValueError for an unknown node."""
         return self._closure(self._succ, src)
 
     def backward_transitive_closure(self, src: str) -> set[str]:
-        """Return all nodes that lead to `src`, and itself. Raises ValueError if it is no node."""
+        """Return all nodes that lead to `src`, and itself. Raises ValueError for an unknown node."""
         return self._closure(self._pred, src)
 
     def all_paths(self, src: str, dst: str) -> str:
-        """Return DOT text of all paths from `src` to `dst`; without edges where there is none."""
+        """Return DOT text of all paths from `src` to `dst`; without edges if there is none."""
         between = DiGraph()
         if src in self and dst in self:
             both = self.forward_transitive_closure(src) & self.backward_transitive_closure(dst)
@@ -90,7 +90,7 @@ class DiGraph:
     def first_path(self, dst: str) -> list[str]:
         """Return the path that first led to `dst`: each step goes back to the node that was added earliest.
 
-        Raises ValueError when `dst` is no node."""
+        Raises ValueError for an unknown node."""
         order = {n: i for i, n in enumerate(self._node)}
         path = [dst]
         while True:
@@ -115,7 +115,7 @@ class DiGraph:
         return reached
 
     def _known(self, table: dict[str, dict[str, bool]], n: str) -> dict[str, bool]:
-        """Return the neighbours of `n`. Raises ValueError when it is no node."""
+        """Return the neighbours of `n`. Raises ValueError for an unknown node."""
         if n not in self._node:
             raise ValueError(f"The node {n} is not in the digraph.")
         return table[n]

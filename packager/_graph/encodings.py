@@ -57,10 +57,10 @@ def source_encoding(source: bytes, what: str) -> str:
     if encoding.startswith("utf-8-"):  # utf-8-unix and the like, as editors write
         encoding = "utf-8"
     if encoding not in SAFE_ENCODINGS or (marked and encoding not in ("utf-8", "utf8")):
-        mark = " behind the mark of UTF-8" if marked else ""
+        mark = " after a byte order mark of UTF-8" if marked else ""
         raise ArchiveError(
-            f"{what}, line {line}: found the encoding {named!r}{mark}; expected utf-8, or one of the usual "
-            "alphabets (latin-1, cp1252, koi8-r, gbk, shift_jis, ...). Write the source in UTF-8"
+            f"{what}, line {line}: found the encoding {named!r}{mark}; expected utf-8 or a common one "
+            "(latin-1, cp1252, koi8-r, gbk, shift_jis, ...). Save the source as UTF-8"
         )
     return encoding
 
@@ -80,8 +80,9 @@ def source_text(source: bytes, what: str) -> str:
         found = source[error.start : error.end][:8]
         raise ArchiveError(
             f"{what}, byte {error.start}: found {found!r}, which is not {encoding} ({error.reason}); "
-            "expected source code. Write it in UTF-8, or name its encoding in the first line"
+            "expected source code. Save it as UTF-8, or name its encoding in the first line: "
+            "# coding: latin-1"
         ) from None
     except LookupError:
-        raise ArchiveError(f"{what}: found the encoding {encoding!r}, which Python does not have") from None
+        raise ArchiveError(f"{what}: found the encoding {encoding!r}, which this Python lacks") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")

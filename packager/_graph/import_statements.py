@@ -113,7 +113,9 @@ def parsed(source: bytes | str) -> ast.Module | tuple[int, str]:
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 0
-        return line, getattr(error, "msg", None) or str(error) or type(error).__name__
+        said = getattr(error, "msg", None) or str(error) or type(error).__name__
+        advice = "; save it as UTF-8, or name its encoding in the first line: # coding: latin-1"
+        return line, f"{said}{advice}" if "codec can't decode" in said else said
 
 
 def statements_in(text: str) -> list[ast.stmt]:

@@ -13,17 +13,17 @@ from packager.errors import PackageError
 
 
 class ObjNotFoundError(PackageError):
-    """An importer has no object under the name that the object gives itself."""
+    """An object cannot be imported by its own name."""
 
 
 class ObjMismatchError(PackageError):
-    """An importer has another object under the name that the object gives itself."""
+    """An object's own name imports another object."""
 
 
 class Importer(ABC):
     """An environment to import modules from.
 
-    What `get_name` answers leads back to the same object, or it raises:
+    `get_name` returns a name that leads back to the same object, or raises:
 
     >>> from fractions import Fraction
     >>> sys_importer.get_name(Fraction.limit_denominator)
@@ -44,8 +44,8 @@ class Importer(ABC):
         `name` stands in for the object's own, as a string returned by `__reduce__` does. Module
         names are stored names, also for objects that were loaded from an archive.
 
-        Raises ObjNotFoundError where nothing has that name, ObjMismatchError where something
-        else has it.
+        Raises ObjNotFoundError where nothing has that name, ObjMismatchError where another object
+        has it.
         """
         from packager._names import demangle  # an archive is opened without
 
@@ -57,7 +57,7 @@ class Importer(ABC):
             found = _walk_attributes(self.import_module(module_name), name)
         except (ImportError, KeyError, AttributeError) as error:
             raise ObjNotFoundError(
-                f"{obj!r} was not found as {module_name}.{name}: {error}; give it a name at the top of an "
+                f"{obj!r} was not found as {module_name}.{name}: {error}; define it at the top level of an "
                 "importable module"
             ) from None
         if found is not obj:
@@ -92,29 +92,28 @@ class Importer(ABC):
         mine, where_mine = self._home(obj, name)
         other, where_other = self._home(found, name)
         if where_mine == where_other:
+            what = f"The name {mine}:{name} leads to another object, {found!r}"
             runs = _cells_that_define(name) if mine == "__main__" else ()
             if len(runs) > 1:
                 return (
-                    f"The name {mine}:{name} leads to another object, {found!r}: it is defined by "
-                    f"{' and '.join(runs)}, and this one is of an earlier run. Make the objects again, or "
-                    "restart the notebook and run all cells."
+                    f"{what}: {' and '.join(runs)} define it, and this object is of an earlier run. Make the "
+                    "object again, or restart the notebook and run all cells."
                 )
             if _is_written_there(obj, mine, name) and _is_written_there(found, mine, name):
                 return (
-                    f"The name {mine}:{name} leads to another object, {found!r}: {mine} was loaded again "
-                    "after this one was made (importlib.reload, %autoreload, an import by two ways). Make "
-                    f"the objects again, with what {mine} has now."
+                    f"{what}: {mine} was loaded again after this object was made (importlib.reload, "
+                    f"%autoreload, two imports). Make the object again, with the {name} that {mine} has now."
                 )
             if type(obj) is type(found) is FunctionType and obj.__code__ == found.__code__:
                 return (
-                    f"The name {mine}:{name} leads to another object, {found!r}, which the same lines made "
-                    "later: in a loop, where a function around them that is given what differs keeps them "
-                    f"apart, or as {mine} was loaded again, after which objects are to be made again."
+                    f"{what}: the same lines ran again, in a loop or because {mine} was loaded again. In a "
+                    "loop, define the function inside another one, which returns it and takes the values "
+                    "that differ. After a reload, make the object again."
                 )
             return (
-                f"The name {mine}:{name} leads to another object, {found!r}: this one was made while code "
-                f"ran (a class made by a function, something decorated), or {mine} was imported twice. Give "
-                "it a name of its own at the top of a module, or store what makes it."
+                f"{what}: this one was made by a function or a decorator, the name was bound again, or "
+                f"{mine} was imported twice. Make the object again with the present {name}, or give each its "
+                "own top-level name."
             )
         return (
             f"The object provided is from '{mine}', which is coming from {where_mine}. However, when we "
@@ -153,9 +152,9 @@ sys_importer: Importer = _SysImporter()
 
 
 class OrderedImporter(Importer):
-    """Several importers, asked in order: the first that has an answer gives it.
+    """Several importers, asked in order; the first that has the module is used.
 
-    Raises TypeError at once for anything that is no Importer.
+    Raises TypeError for an argument that is not an Importer.
 
     >>> OrderedImporter(sys_importer).import_module("math").__name__
     'math'

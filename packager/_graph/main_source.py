@@ -51,7 +51,7 @@ def source_of_main(names: Collection[str] | None = None, main: ModuleType | None
     Without names a file is taken whole, and of cells all functions and classes with what they need.
 
     >>> source_of_main(["f"], ModuleType("__main__")).problem
-    'it was typed in, and its source is nowhere: put it into a file or a notebook'
+    'its source was typed in and is in no file: put it into a file or a notebook'
     """
     main = sys.modules["__main__"] if main is None else main
     path = None if is_notebook(main) else getattr(main, "__file__", None)
@@ -64,11 +64,11 @@ def source_of_main(names: Collection[str] | None = None, main: ModuleType | None
         why = f"its file cannot be read: {error}"
         if path == "<stdin>":
             why = (
-                "it was read from standard input, and its source is nowhere: put it into a file, and run that"
+                "its source was read from standard input and is in no file: put it into a file, and run that"
             )
         return MainSource(None, path, package, why)
     if not cells:
-        why = "it was typed in, and its source is nowhere: put it into a file or a notebook"
+        why = "its source was typed in and is in no file: put it into a file or a notebook"
         return MainSource(None, None, package, why)
     if names is None:
         names = [one.name for cell in cells for one in statements_in(cell) if isinstance(one, DEFINITIONS)]

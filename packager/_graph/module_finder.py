@@ -93,14 +93,14 @@ class Sources:
         found = self._search_path(name, where)
         if self._own_path is None:
             found = _as_imported(name, None if above is None else [*where], found)
-        return found or Found(name, "missing", problem="no module of that name was found")
+        return found or Found(name, "missing", problem="nothing on sys.path has this name")
 
     def _beside(self, name: str, above: Found) -> Found:
         """Describe a name below something that is no package, such as os.path, or what code made."""
         if above.kind == "missing":
             return Found(name, "missing", problem=f"{above.name} was not found")
         if self._own_path is None and name in sys.modules and above.name in sys.modules:
-            return Found(name, "unknown", problem=f"{above.name} makes it while it is imported")
+            return Found(name, "unknown", problem=f"{above.name} creates it during its own import")
         return Found(name, "missing", problem=f"{above.name} is not a package")
 
     def _search_path(self, name: str, where: Sequence[str]) -> Found | None:
@@ -131,7 +131,7 @@ class ChainedSources:
         self.finders = finders
 
     def find(self, name: str) -> Found:
-        found = Found(name, "missing", problem="no importer holds it")
+        found = Found(name, "missing", problem="no importer has it")
         for finder in self.finders:
             found = finder.find(name)
             if found.kind != "missing":
@@ -219,9 +219,9 @@ def _known_to_nobody(name: str, loaded: Any) -> Found:
         return Found(name, "text", is_package, source_path(name, is_package), read=lambda: text)
     file = getattr(loaded, "__file__", None)
     path = file if isinstance(file, str) and os.path.isfile(file) else None
-    problem = "it is imported already, but no finder knows where it comes from"
+    problem = "it is imported, but no finder knows its source"
     if path is not None:
-        problem = f"it was loaded from its file {path}, and cannot be imported by its name"
+        problem = f"it was loaded from the file {path}, and cannot be imported by this name"
     return Found(name, "unknown", hasattr(loaded, "__path__"), path=path, problem=problem)
 
 
@@ -271,7 +271,7 @@ def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found |
     if isinstance(loader, ExtensionFileLoader):
         return Found(name, "extension", is_package, file, origin, search, None, COMPILED)
     if isinstance(loader, SourcelessFileLoader):
-        why = "only bytecode is here, without its source"
+        why = "it has bytecode, but no source"
         return Found(name, "bytecode", is_package, file, origin, search, None, why)
     if origin is not None and type(loader) is SourceFileLoader:
         return Found(name, "source", is_package, file, origin, search, partial(read_whole, origin))
@@ -336,9 +336,9 @@ def _caveat(name: str, loader: Any) -> str:
     if all(home.partition(".")[0] in _PLAIN for home in homes):
         return ""
     return (
-        f"{name} is loaded by {cls.__module__}.{cls.__qualname__}, and what runs here need not be its "
-        "source; the archive runs the source as it is. Import it without that loader to compare, store what "
-        "the loader makes of it (save_source_string), or require it at the target (extern)"
+        f"{name} is loaded by {cls.__module__}.{cls.__qualname__}, which may change its code; the archive "
+        "runs the source unchanged. Import it without that loader to compare, or require it at the target: "
+        f'exporter.extern("{name}")'
     )
 
 

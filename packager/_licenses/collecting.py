@@ -36,10 +36,10 @@ MaterialKind = Literal["application", "library", "platform", "file", "data", "ma
 
 @dataclass(frozen=True)
 class Material:
-    """One thing of a bill: a file, a distribution, a model, the weights of one.
+    """A component of a bill: a file, a distribution, a model, or its weights.
 
     `ref` names it inside the bill. `kind` is a type of CycloneDX. `sha256` is that of its bytes, as
-    `sha256sum` gives it; empty for what is not in the archive. `licenses` are empty where none was found.
+    `sha256sum` gives it; empty outside the archive. `licenses` are empty if none was found.
     `parts` lie inside it. `properties` are facts that the format has no field for. `takes` and `gives` are
     what a model is called with and answers, each a name with its type. `holds` says what data is:
     "dataset", or "other" for weights.
@@ -62,11 +62,11 @@ class Material:
 
 @dataclass(frozen=True)
 class BillOfMaterials:
-    """Everything in an archive and everything that it leaves to the target, each once.
+    """Everything in an archive and everything that it requires at the target, each once.
 
-    `whole` is the archive itself. `needs` says for each `ref` which others it needs, as far as that is
-    recorded; of what lies at the target it is not. The same archive gives the same bill. `signature` says who
-    signed it, "" where that was not asked.
+    `whole` is the archive itself. `needs` maps a `ref` to the others that it needs, as far as that is
+    recorded; needs of distributions at the target are not. The same archive gives the same bill. `signature`
+    says who signed it, "" if it was not asked for.
     """
 
     identity: str
@@ -76,7 +76,7 @@ class BillOfMaterials:
     signature: str = ""
 
     def all(self) -> Iterator[Material]:
-        """Yield everything but the archive itself, and what lies inside of each after it.
+        """Yield all components but the archive itself, each followed by its parts.
 
         >>> inner = Material("file/a.py", "file", "a.py")
         >>> shop = Material("stored/shop", "library", "shop", parts=(inner,))
@@ -96,15 +96,15 @@ def bill_of_materials(
     progress: Callable[[int, int], None] | None = None,
     signature: Callable[[ArchiveReader], str] | None = None,
 ) -> BillOfMaterials:
-    """Return what an archive is made of and what it asks of the target, with licences; nothing of it is run.
+    """Return the components of an archive and its requirements, with licences; none of its code is run.
 
     `file` is a path, the folder of an unzipped archive, a file object or bytes; its name is not in the bill.
-    The archive has name and version of the installed project that the code of its models is from; where that
-    is not known, the name of its one model. `identity` admits one archive alone. Every byte is read, for the
-    digests; `progress(done, total)` is called with bytes. `signature` says who signed the open archive.
+    The bill names the archive by the installed project of its models' code, with the version, or else by its
+    only model. `identity` refuses any other archive. Every byte is read, for the digests;
+    `progress(done, total)` is called with bytes. `signature` returns who signed the open archive.
 
-    Raises ArgumentError for a `file` of the wrong kind, and what ArchiveReader raises for what is no
-    archive, or a damaged one.
+    Raises ArgumentError for a `file` of the wrong kind, ArchiveError for a file that is not an archive or is
+    damaged.
 
     >>> import io
     >>> from packager import PackageExporter

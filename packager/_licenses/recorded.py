@@ -56,7 +56,7 @@ class RecordedLicenses:
 
     @classmethod
     def of(cls, manifest: Manifest) -> RecordedLicenses:
-        """Read them from a manifest; empty where none are recorded. Raises ArchiveError for what is wrong."""
+        """Read them from a manifest; empty if none are recorded. Raises ArchiveError for a damaged one."""
         return cls.load(manifest.environment.get(LICENSES, {"distributions": {}, "stored": []}))
 
     @classmethod
@@ -66,7 +66,7 @@ class RecordedLicenses:
             raise _not_understood("something else", "distributions and stored")
         distributions, stored = recorded["distributions"], recorded["stored"]
         if type(distributions) is not dict or type(stored) is not list:
-            raise _not_understood("no map, or no list", "licences by name, and parts")
+            raise _not_understood("another form", "a map of licences by name, and a list of parts")
         for name in distributions:
             check_distribution(name, "0", f"environment, {LICENSES}")
         return cls(
@@ -176,12 +176,12 @@ def _dumped(licenses: tuple[License, ...]) -> list[list[str]]:
 
 def _part(recorded: object) -> StoredPart:
     if type(recorded) is not list or len(recorded) != 5:
-        raise _not_understood("a part that is no list of five", "name, version, local, modules, licences")
+        raise _not_understood("a part of another form", "name, version, local, modules, licences")
     name, version, is_local, modules, licenses = recorded
     if type(is_local) is not bool or type(modules) is not list or not modules:
-        raise _not_understood("a part without modules, or without a word on its place", "both")
+        raise _not_understood("a part without modules or `local`", "both")
     if any(type(module) is not str or not module for module in modules):
-        raise _not_understood("a module that is no name", "its name")
+        raise _not_understood("a module of another form", "its name")
     if (name, version) != ("", ""):
         check_distribution(name, version, f"environment, {LICENSES}")
     return StoredPart(tuple(modules), normalized_name(name), version, is_local, _licenses(licenses))
@@ -189,11 +189,11 @@ def _part(recorded: object) -> StoredPart:
 
 def _licenses(recorded: object) -> tuple[License, ...]:
     if type(recorded) is not list:
-        raise _not_understood("no list of licences", "pairs of a source and a text")
+        raise _not_understood("licences that are not a list", "pairs of a source and a text")
     found = []
     for one in recorded:
         if type(one) is not list or len(one) != 2 or one[0] not in SOURCES or type(one[1]) is not str:
-            raise _not_understood("something else than a source and a text", f"one of {', '.join(SOURCES)}")
+            raise _not_understood("a licence of another form", f"one of {', '.join(SOURCES)}, and a text")
         if not 0 < len(one[1]) <= MAX_LICENSE_TEXT or not one[1].isprintable():
             raise _not_understood(
                 f"a licence of {len(one[1])} characters, or with hidden ones",

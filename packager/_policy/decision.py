@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packager._arguments import check_callable, check_choice, check_kind
 from packager._quick_dataclasses import dataclass, field, replace
+from packager._texts import did_you_mean
 from packager.errors import ArgumentError, PackagingError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Origin:
     - `unknown`: found nowhere, or in a folder of installed packages under no distribution.
 
     `distribution` and `version` are None where no distribution is known. `place` is the folder or file that
-    the distribution was installed from, where that was no index; it is printed, and never stored.
+    the distribution was installed from, unless that was an index; it is printed, and never stored.
     """
 
     kind: OriginKind
@@ -129,14 +130,14 @@ _KIND_NAMES: dict[OriginKind, str] = {
 
 @dataclass(frozen=True)
 class Decision:
-    """The action for one module, the rule that gave it, the reason, and who imports the module.
+    """The action for one module, the rule that gave it, the reason, and the imports of the module.
 
-    `action` is `intern`, `extern`, `mock`, `deny`, or `undecided` where no rule spoke.
+    `action` is `intern`, `extern`, `mock`, `deny`, or `undecided` where no rule matched.
     `rule` is the rule as text (`extern('numpy.**')`, `implicit`, `preset auto`, `hook`).
     `importers` are the import edges known when the module was decided, each with file and line.
     `source`, where not None, is stored in place of the module's own source.
 
-    A hook with three arguments receives a Decision and may answer with another one.
+    A hook with three arguments receives a Decision and may return another one.
 
     >>> decision = Decision("extern", "preset auto", "installed distribution einops 0.8.0")
     >>> decision.replace(action="deny", because="no einops in production").action
@@ -154,18 +155,21 @@ class Decision:
         if self.source is not None:
             check_kind("source", self.source, str, "the text of a module")
         if self.source is not None and self.action != "intern":
-            raise ArgumentError(f"a decision with a source must intern, not {self.action}")
+            raise ArgumentError(
+                f'source=: a decision to {self.action} stores none; write replace(action="intern", '
+                "source=...)"
+            )
 
     def replace(self, **changes: Any) -> Decision:
         """Return a copy with the given fields changed; self stays as it is.
 
-        Raises ArgumentError for a decision that cannot be.
+        Raises ArgumentError for an unknown action, or a source with another action than `intern`.
         """
         return replace(self, **changes)
 
 
 class HookAnswerError(PackagingError, TypeError):
-    """An action hook answered with something that is neither None nor a Decision."""
+    """An action hook returned something other than None or a Decision."""
 
 
 class ActionHooks:
@@ -228,8 +232,8 @@ def _checked(answer: object, hook: object, name: str) -> Decision | None:
     if answer is None or isinstance(answer, Decision):
         return answer
     raise HookAnswerError(
-        f"hook {hook!r} answered {answer!r} for module {name}: expected None or a Decision, "
-        f"got {type(answer).__name__}; return decision.replace(...) to decide otherwise"
+        f"hook {hook!r} returned {answer!r} for module {name}: expected None or a Decision, found "
+        f'{type(answer).__name__}; to change the action, write return decision.replace(action="extern")'
     )
 
 
@@ -280,5 +284,6 @@ def require_preset(name: object) -> Preset | None:
     if name is None:
         return None
     raise ArgumentError(
-        f"unknown policy {name!r}; one of {', '.join(PRESETS)}, None, or a policy file (.toml)"
+        f"unknown policy {name!r}; expected {', '.join(PRESETS)}, None (--policy none), or a policy file "
+        f"(.toml){did_you_mean(str(name), PRESETS)}"
     )

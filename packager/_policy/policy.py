@@ -30,13 +30,12 @@ class Policy:
     """Ordered rules over a preset.
 
     `frameworks` are the top-level packages that the codecs in use need; they are implicit externs
-    like the standard library, kellet, packager and torch. The set may grow while an export goes on.
+    like the standard library, kellet, packager and torch. The set may grow during an export.
 
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `variables`
     are those of the environment that stored code may read; see `PackageExporter.allow_variable`.
 
-    Raises ArgumentError for more rules or patterns than an export compares modules with, here and wherever
-    some are added.
+    Raises ArgumentError for more than 10,000 rules or 20,000 patterns, here and when some are added.
 
     >>> policy = Policy("auto")
     >>> policy.add("deny", "tests.**")
@@ -73,7 +72,7 @@ class Policy:
         exclude_data: Iterable[str] = (),
         variables: Iterable[str] = (),
     ) -> Policy:
-        """Return another policy, in which `rules` come before those of this one, and the rest is added to.
+        """Return another policy: `rules` come before those of this one, the others are added.
 
         >>> policy = Policy("auto").before([Rule("deny", GlobGroup("tests.**"))])
         >>> policy.decide("tests.helpers", Origin("project")).action
@@ -87,7 +86,7 @@ class Policy:
         )
 
     def copy(self) -> Policy:
-        """Return another policy of the same rules, of which none has matched yet.
+        """Return another policy of the same rules, none of them matched yet.
 
         >>> policy = Policy(rules=[Rule("mock", GlobGroup("wandb.**"))])
         >>> policy.decide("wandb", Origin("unknown")).action
@@ -120,7 +119,7 @@ class Policy:
         self.rules.add(rule)
 
     def leave_out(self, patterns: GlobPattern) -> None:
-        """Leave out the data files that match too: patterns over paths, as those of `exclude_data`.
+        """Leave out data files that match: patterns over paths, as in `exclude_data`.
 
         Raises ArgumentError for one pattern too many, and what GlobGroup raises.
 
@@ -145,7 +144,7 @@ class Policy:
     ) -> Decision:
         """Return the Decision for module `name`, found in this environment at `origin`.
 
-        With `is_namesake` the module only has the name of one of our packages, and is no implicit extern.
+        With `is_namesake` the module has the name of one of our packages, but is not an implicit extern.
 
         >>> decision = Policy("auto").decide("einops", Origin("installed", "einops", "0.8.0"))
         >>> decision.action, decision.rule, decision.because
@@ -166,7 +165,7 @@ class Policy:
         return Decision(action, named, str(origin), tuple(importers))
 
     def empty_rules(self) -> tuple[Rule, ...]:
-        """Return the dead rules that may not be empty; under `strict`, all that are dead.
+        """Return the rules that must match a module and did not; under `strict`, all that did not.
 
         >>> policy = Policy(rules=[Rule("mock", GlobGroup("wandb.**"), allow_empty=False)])
         >>> [str(rule) for rule in policy.empty_rules()]
@@ -175,7 +174,7 @@ class Policy:
         return tuple(rule for rule in self.rules.dead() if self.preset == "strict" or not rule.allow_empty)
 
     def require_matches(self) -> None:
-        """Raise EmptyMatchError naming every rule that may not be empty and is.
+        """Raise EmptyMatchError naming every rule that must match a module and did not.
 
         >>> Policy("strict", [Rule("mock", GlobGroup("wandb.**"))]).require_matches()
         Traceback (most recent call last):
@@ -290,8 +289,8 @@ class GlobGroup:
     `include` and `exclude` take a string or several. Groups are immutable, compare by their
     patterns and can be keys.
 
-    Raises ArgumentError where `**` is only a piece of a part (`a.**b`), and where a pattern
-    is no string.
+    Raises ArgumentError where `**` is only a piece of a part (`a.**b`), and for a pattern of
+    another type.
 
     >>> group = GlobGroup("torch*.**", exclude=["torchvision.**"])
     >>> [group.matches(name) for name in ("torch", "torch.nn.init", "torchvision.ops", "mytorch")]
@@ -406,8 +405,8 @@ def require_matched(empty: Iterable[Rule | str]) -> None:
     rules = [*map(str, empty)]
     if rules:
         raise EmptyMatchError(
-            f"Exporter did not match any modules to {listed(rules)}, which was marked as allow_empty=False; "
-            "correct the pattern or drop the rule"
+            f"Exporter did not match any modules to {listed(rules)}, which must match one "
+            "(allow_empty=False, or policy='strict'); correct the pattern or remove the rule"
         ).holding(rules)
 
 
@@ -418,10 +417,10 @@ def _short(patterns: tuple[str, ...]) -> str:
 def _as_tuple(patterns: GlobPattern) -> tuple[str, ...]:
     if not isinstance(patterns, Iterable):
         raise ArgumentError(
-            f"patterns must be a string or several, got {type(patterns).__name__}: {patterns!r}"
+            f"patterns={patterns!r}: expected a string or a list of them, found {type(patterns).__name__}"
         )
     found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     for pattern in found:
         if not isinstance(pattern, str):
-            raise ArgumentError(f"a pattern must be a string, got {type(pattern).__name__}: {pattern!r}")
+            raise ArgumentError(f"pattern {pattern!r}: expected a string, found {type(pattern).__name__}")
     return found

@@ -32,14 +32,14 @@ _FILE_ACTIONS = ("intern", "extern", "mock", "deny")
 
 
 class PolicyFileError(PackagingError, ValueError):
-    """A policy file is no TOML, or holds what no rule can mean; every problem at once."""
+    """A policy file that is not TOML or not a policy; the message has every problem."""
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read the policy in the TOML file at `path`.
 
     Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read,
-    ArgumentError for what is no path.
+    ArgumentError for something other than a path.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +134,7 @@ def _commented(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 def _rules(listed: object, problems: list[str]) -> list[Rule]:
     if not isinstance(listed, list):
-        problems.append(f"rules must be a list of tables, got {type(listed).__name__}")
+        problems.append(f"rules: expected a list of tables, found {type(listed).__name__}")
         return []
     if too_many := excess(len(listed)):
         problems += too_many
@@ -145,7 +145,7 @@ def _rules(listed: object, problems: list[str]) -> list[Rule]:
 
 def _excluded(listed: object, problems: list[str]) -> tuple[str, ...]:
     if not isinstance(listed, str | list):
-        problems.append(f"exclude_data must be a pattern or a list of them, got {type(listed).__name__}")
+        problems.append(f"exclude_data: expected a pattern or a list of them, found {type(listed).__name__}")
         return ()
     try:
         return GlobGroup(listed, separator="/").include
@@ -156,23 +156,22 @@ def _excluded(listed: object, problems: list[str]) -> tuple[str, ...]:
 
 def _rule(entry: object, where: str, problems: list[str]) -> Rule | None:
     if not isinstance(entry, dict):
-        problems.append(f"{where}: must be a table, got {type(entry).__name__}")
+        problems.append(f"{where}: expected a table, found {type(entry).__name__}")
         return None
     wrong = [
-        f"{where}: unknown key {key!r}; one of {', '.join(_RULE_KEYS)}"
+        f"{where}: unknown key {key!r}; expected one of {', '.join(_RULE_KEYS)}"
         for key in entry
         if key not in _RULE_KEYS
     ]
     if entry.get("action") not in _FILE_ACTIONS:
-        wrong.append(
-            f"{where}: action must be one of {', '.join(_FILE_ACTIONS)}, got {entry.get('action')!r}"
-        )
+        found = repr(entry["action"]) if "action" in entry else "none"
+        wrong.append(f"{where}: action: expected one of {', '.join(_FILE_ACTIONS)}, found {found}")
     if "include" not in entry:
-        wrong.append(f"{where}: include is missing")
+        wrong.append(f'{where}: include: expected a pattern, as "net.**", found none')
     if not isinstance(entry.get("allow_empty", True), bool):
-        wrong.append(f"{where}: allow_empty must be true or false, got {entry['allow_empty']!r}")
+        wrong.append(f"{where}: allow_empty: expected true or false, found {entry['allow_empty']!r}")
     if not isinstance(entry.get("because", ""), str):
-        wrong.append(f"{where}: because must be text, got {entry['because']!r}")
+        wrong.append(f"{where}: because: expected text, found {entry['because']!r}")
     try:
         globs = GlobGroup(entry.get("include", ()), exclude=entry.get("exclude", ()))
     except (TypeError, ValueError) as error:

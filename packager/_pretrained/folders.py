@@ -29,7 +29,7 @@ _MOST_JSON: Final = 1 << 26
 
 
 class PretrainedError(PackageError, ValueError):
-    """A folder that is none of a model, or that its library cannot read."""
+    """A folder without a model, or one that its library cannot read."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,10 @@ def parts_in(source: Any, tokenizer: Any, processor: Any, *, remote_code: bool) 
     if not isinstance(source, str | os.PathLike):
         return parts_of(source, tokenizer=tokenizer, processor=processor)
     if tokenizer is not None or processor is not None:
-        raise ArgumentError("save_pretrained() got a folder, and a tokenizer or processor besides")
+        raise ArgumentError(
+            "save_pretrained(): found a folder with tokenizer= or processor=; leave these out, the folder "
+            "has its own"
+        )
     return open_pretrained(source, remote_code=remote_code)
 
 
@@ -69,8 +72,8 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
         raise PretrainedError(f"{place}: cannot be read: {error.strerror}") from error
     if code and not remote_code:
         raise PretrainedError(
-            f"{place}: its configuration names code in the folder, {listed(code)}, which is run to make "
-            "the model, and stored; read it, then allow it: --remote-code, or remote_code=True"
+            f"{place}: making the model runs code in the folder, {listed(code)}. Read it; to run and store "
+            "it, add remote_code=True (--remote-code)"
         ).holding(code)
     with AnswerRequired(f"making the model in {place}"):
         try:
@@ -78,7 +81,7 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
         except ImportError as error:
             missing = (error.name or kind).partition(".")[0]
             raise PretrainedError(
-                f"{place}: it is of {kind}, and importing that failed: {error}; install {missing} here"
+                f"{place}: it needs {kind}, which cannot be imported: {error}. Run: pip install {missing}"
             ) from error
         except PackageError:
             raise
@@ -118,8 +121,8 @@ def _peft(place: Path, remote_code: bool) -> Parts:
     base = beside if beside.is_dir() else base
     if not (base / "config.json").is_file():
         raise PretrainedError(
-            f"{place}: its adapter is for {base}, which is no folder here; expected one with config.json: "
-            "put the base model there, or its folder into base_model_name_or_path of adapter_config.json"
+            f"{place}: its adapter needs the base model {base}; expected a folder with config.json there. "
+            f"Put it there, or its path into base_model_name_or_path of {place / 'adapter_config.json'}"
         )
     parts = open_pretrained(base, remote_code=remote_code)
     model = _evaluated(peft.PeftModel.from_pretrained(parts.model, place))
@@ -140,7 +143,8 @@ def _diffusers(place: Path, remote_code: bool) -> Parts:
     library = import_module("diffusers")
     if remote_code:
         raise PretrainedError(
-            f"{place}: code in a folder of diffusers is not run; save the pipeline as an object"
+            f"{place}: code in a folder of diffusers is not run; make the pipeline yourself, and save it: "
+            "exporter.save_pretrained(pipeline)"
         )
     pipeline = library.DiffusionPipeline.from_pretrained(str(place), local_files_only=True)
     pipeline.set_progress_bar_config(disable=True)
@@ -176,8 +180,8 @@ def _model_class(library: Any, config: Mapping[str, Any], place: Path) -> Any:
     found = getattr(library, str(names[0]), None) if names else library.AutoModel
     if found is None:
         raise PretrainedError(
-            f"{place}: its model is a {names[0]}, and transformers {library.__version__} has none; install a "
-            "version that has it, or save the model as an object"
+            f"{place}: its model is a {names[0]}, which transformers {library.__version__} lacks. Install a "
+            "version that has it: pip install -U transformers"
         )
     return found
 

@@ -42,7 +42,8 @@ def wrapped(parts: Parts) -> Any:
     if not hasattr(model, "forward"):
         raise ArgumentError(
             f"expected a folder, or a model of transformers, peft, sentence-transformers or diffusers; found "
-            f"a {type(model).__module__}.{type(model).__qualname__}"
+            f"a {type(model).__module__}.{type(model).__qualname__}. For other objects: "
+            "packager.save(obj, file)"
         )
     return getattr(_module(_MODULE), _kind_of(parts))(model, parts.tokenizer, parts.processor)
 
@@ -61,9 +62,9 @@ def _kind_of(parts: Parts) -> str:
     marks = [name for name in _MARKS if getattr(config, name, None) is not None]
     if marks:
         raise PretrainedError(
-            f"{type(model).__name__} reads images or sounds as marks in a text ({marks[0]} in its "
-            "configuration), which its own processor puts there; write a class that holds model and "
-            "processor and calls both, and save an object of it with save_object, its module interned"
+            f"{type(model).__name__} takes texts with marks for images or sounds ({marks[0]}), which its own "
+            "processor writes. Write a class that holds both and calls them, and save an object of it: "
+            "packager.save(obj, file, example=x)"
         )
     if _generates(model):
         return "Transcriber" if hears else "ImageDescriber"
@@ -123,7 +124,7 @@ def _module(name: str) -> Any:
             exec(compile(wrapper_source(name), f"<{name}>", "exec"), module.__dict__)
         except ImportError as error:
             raise PretrainedError(
-                f"what calls the model cannot be made: {error}; install {error.name} here"
+                f"calling the model needs {error.name}: {error}. Run: pip install {error.name}"
             ) from error
         sys.modules[name] = module
     return sys.modules[name]

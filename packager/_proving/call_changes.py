@@ -76,7 +76,7 @@ class CallWatch:
                 place = f"{home}.{name}"
                 outer, _, last = place.rpartition(".")
                 if last in _COPYING and outer in own:
-                    yield f"{place} says what a copy holds"
+                    yield f"{place} defines what a copy holds"
                 elif kind == "size" and text != EMPTY:
                     yield f"{place.removesuffix('.cache_info()')} is a cache of {text}"
                 elif text.startswith("weakref.Weak") and not text.endswith(" of 0"):

@@ -55,9 +55,9 @@ class CleanProcess:
         self._places = own_folders()
         if not self._python:
             raise ProofStartError(
-                f"sys.executable is {sys.executable!r}, which is not a Python that can be started"
+                f"sys.executable is {sys.executable!r}, not a Python interpreter that can be started"
             )
-        with _told("there is no folder for temporary files (TMPDIR)"):
+        with _told("no folder for temporary files can be made (TMPDIR)"):
             self._holder = TemporaryFolder("proving")
         self.folder = self._root = os.path.realpath(self._holder.path)
         self._children: list[subprocess.Popen[bytes]] = []
@@ -122,7 +122,7 @@ class CleanProcess:
         self._begin_run()
         try:
             while now - begun < (timeout if is_heard else min(timeout, MOST_TO_BEGIN)):
-                with _told("the clean process cannot be connected to"):
+                with _told("the clean process does not connect"):
                     connection = self._line.wait(_INTERVAL)
                 if connection is not None:
                     self._line.hear(connection, heard)

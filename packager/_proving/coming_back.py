@@ -32,9 +32,9 @@ _MOST_NAMES: Final = 8
 _KEYS: Final = {Kind.SHAPE: slice(3, None), Kind.DICT: slice(1, None, 2), Kind.PACKED_DICT: slice(1, None, 2)}
 """Where the keys are in a record."""
 _BY_CODE: Final = (
-    "code of its class changes attributes while it is loaded (__init__, __new__, __setstate__, "
-    "set_extra_state, a hook of the state dict). Let it keep the object as it was saved, or store the call "
-    "that makes it: save_object(..., factory=, config=)"
+    "code of its class changes attributes during loading (__init__, __new__, __setstate__, set_extra_state, "
+    "a hook of the state dict). Let it restore the saved attributes alone, or store a factory: "
+    'exporter.save_object(package, resource, obj, factory="module:name", config={...})'
 )
 _FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
@@ -76,7 +76,7 @@ class ComingBack:
         modules: Sequence[str] = (),
         unread: Sequence[str] = (),
     ) -> None:
-        self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
+        self.notes = [f"{entry} was not read, as it was saved with dependencies=False" for entry in unread]
         self._unread = unread
         self._importer = importer
         self._manifest = importer.manifest
@@ -148,11 +148,11 @@ class ComingBack:
         if not differs:
             self._require_same_tensors(record, again, label)
         elif made_by := self._own_calls(record):
-            self.notes.append(f"{label} is made by {', '.join(made_by)}, and was not compared: {differs}")
+            self.notes.append(f"{label} was not compared, as {', '.join(made_by)} makes it: {differs}")
         elif self._encoded(record, obj).records != again.records:
             self.notes.append(
-                f"{label} is encoded differently each time, so it was not compared. To have it "
-                "compared, leave what changes (a time, an id) out of its state, in __getstate__"
+                f"{label} was not compared, as its state differs each time it is saved. To have it "
+                "compared, leave times, ids and the like out of its state in __getstate__"
             )
         else:
             raise NotAsStoredError(differs, advice)
@@ -160,12 +160,12 @@ class ComingBack:
     def _difference(self, record: ObjectRecord, again: EncodedObject) -> tuple[str, str]:
         """Say in what an object differs from what is stored, and what helps; "" where it does not."""
         if again.refusals:
-            return f"what was loaded cannot be stored again: {again.refusals[0]}", ""
+            return f"the loaded object cannot be stored again: {again.refusals[0]}", ""
         stored = self._importer.archive.read(record.entry)
         if again.records == stored:
             return "", ""
         found = first_difference(_on_cpu(stored), _on_cpu(again.records), record.resource)
-        return (f"what was loaded is not what was stored: {found[0]}", found[1]) if found else ("", "")
+        return (f"the loaded object is not the stored one: {found[0]}", found[1]) if found else ("", "")
 
     def _own_calls(self, record: ObjectRecord) -> list[str]:
         """Return the names of the archive's own code that are called to make an object."""
@@ -194,11 +194,11 @@ class ComingBack:
             if same_bytes(stored, storage.buffer):
                 continue
             if _is_near(stored, storage.buffer, storage.dtype):
-                self.notes.append(f"{label}, {storage.name}: equal but for rounding")
+                self.notes.append(f"{label}, {storage.name}: equal except for rounding")
             else:
                 changed.append(storage.name)
         if changed:
-            raise NotAsStoredError(f"other values than were stored: {listed(changed)}").holding(changed)
+            raise NotAsStoredError(f"values differ from the stored ones: {listed(changed)}").holding(changed)
 
 
 class _UniqueIds:
@@ -255,7 +255,7 @@ def first_difference(stored: Any, again: Any, root: str) -> tuple[str, str] | No
     (_, before, top), (_, now, _) = stored, again
     at = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), None)
     if at is None and len(before) != len(now):
-        return f"{len(before)} records were stored, and {len(now)} came back", ""
+        return f"{len(before)} records were stored, {len(now)} were loaded", ""
     if at is None:
         return None if stored == again else ("its parts refer to each other differently", "")
     first, second, holder = before[at], now[at], at
@@ -266,8 +266,8 @@ def first_difference(stored: Any, again: Any, root: str) -> tuple[str, str] | No
     if keys is not None:
         pairs = ((second[keys], first[keys]), (first[keys], second[keys]))
         new, lost = (listed([repr(one) for one in a if one not in b], _MOST_NAMES) for a, b in pairs)
-        told = [f"has {new}, which it lacked when it was stored"] if new else []
-        told += [f"lacks {lost}, which it had when it was stored"] if lost else []
+        told = [f"has {new}, which the stored one lacks"] if new else []
+        told += [f"lacks {lost}, which the stored one has"] if lost else []
         if told or first[0] == Kind.SHAPE:
             return f"{where} {' and '.join(told) or 'has its attributes in another order'}", _BY_CODE
     was, now_is, key = first[1:], second[1:], ""

@@ -214,25 +214,27 @@ def _died(heard: _Heard, folder: str, code: str, ended: int | None, timeout: flo
     """
     said = _said(folder)
     if not heard.steps:
-        said = said or _said(os.path.dirname(folder)) or "it said nothing"  # before the folder of the run
+        said = said or _said(os.path.dirname(folder)) or "it printed nothing"  # before the folder of the run
         if ended is None:
             how = f"did not begin within {min(timeout, MOST_TO_BEGIN):g} seconds"
         else:
             how = f"ended before it began (exit code {ended})"
-        raise ProofStartError(f"the process {how}: {said}")
+        raise ProofStartError(f"the clean process {how}: {said}")
     kind, subject = heard.steps[-1]
-    place = (heard.end and heard.end[1]) or _crashed_at(folder, code)
+    place, advice = (heard.end and heard.end[1]) or _crashed_at(folder, code), ""
     if ended is None:
-        how = f"the process had not ended after {timeout:g} seconds"
+        advice = "to allow an hour, set KELLET_PROOF_SECONDS=3600 in the environment"
+        how = f"the clean process was not done after {timeout:g} seconds"
     elif ended < 0:
         names = {one.value: one.name for one in signal.Signals}
-        how = f"signal {-ended} ({names.get(-ended, 'unknown here')}) ended the process"
+        how = f"signal {-ended} ({names.get(-ended, 'unknown here')}) ended the clean process"
     elif heard.end is not None:
-        how = f"{heard.end[0]} ended the process"
+        how = f"{heard.end[0]} ended the clean process"
     else:
-        how = f"the process ended with exit code {ended}"
-    message = f"{how} ({kind})" + (f"; it said: {said}" if said else "")
-    return Proof(failures=(ProofFailure("died", subject, message, () if place is None else (place,)),))
+        how = f"the clean process ended with exit code {ended}"
+    message = f"{how} ({kind})" + (f"; it printed: {said}" if said else "")
+    frames = () if place is None else (place,)
+    return Proof(failures=(ProofFailure("died", subject, message, frames, advice=advice),))
 
 
 def _crashed_at(folder: str, code: str) -> ProofFrame | None:

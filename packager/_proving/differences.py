@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from packager._names import demangle, demangle_text, source_path
 from packager._texts import counted
+from packager.errors import PackagingWarning
 
 from .proof import Difference, Kind, Run, Seen
 from .values import (
@@ -67,6 +68,7 @@ _ANNOTATIONS: Final = "__annotate_func__"
 """Where a class has the code of its annotations, since Python 3.14."""
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _READING: Final = re.compile("LOAD_(?!FAST)|IMPORT_")
+_OWN_FILTERS: Final = (ResourceWarning, SyntaxWarning, PackagingWarning)
 _SETTINGS: Final = {
     "torch": "get_default_dtype() get_default_device() get_float32_matmul_precision() "
     "are_deterministic_algorithms_enabled() is_grad_enabled()",
@@ -154,12 +156,14 @@ def _surroundings(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, str]
         yield f"__main__.{name}", "not set" if found is _NOWHERE else spelt(found)[0]
     if words & {"__module__", "__name__"}:
         is_marked = any(demangle(module.__name__) != module.__name__ for module in modules.values())
-        yield "__name__ of stored modules", "with a mark of the archive" if is_marked else "as it is"
+        yield "__name__ of stored modules", "renamed" if is_marked else "unchanged"
     for name, one in [*logging.root.manager.loggerDict.items()]:
         # One without a level stands for loggers below it; ours is there where an export was made.
         if "level" in vars(one) and name != "packager":
             yield f"logging.getLogger({name!r}).level", str(vars(one)["level"])
-    yield "warnings.filters", spelt(warnings.filters)[0]
+    # Without the filters that an export and its proof set for themselves.
+    filters = [one for one in warnings.filters if one[2] not in _OWN_FILTERS and "invalid" not in str(one[1])]
+    yield "warnings.filters", spelt(filters)[0]
     yield "sys.argv[1:]", spelt(sys.argv[1:])[0]
     folder = os.getcwd()
     yield "os.getcwd()", "an empty folder" if "kellet-proving-" in folder else folder

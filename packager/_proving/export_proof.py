@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class ExportProof:
-    """What is done to prove one export, and what came of it: `result`, None before.
+    """The proof of one export, and its `result`, None before.
 
-    What it needs is imported when there is something to prove.
+    Its modules are imported when there is something to prove.
     """
 
     def __init__(self, export: Export, *, is_wanted: bool) -> None:
@@ -126,8 +126,9 @@ class ExportProof:
         ran = self.is_wanted and not (self.result and self.result.unproved)
         if plan.unreached and not ran:
             told = (
-                f"the modules that {_first_of(plan)} loads are unknown, as prove=False runs nothing. "
-                "Prove the archive with an example, or store each with exporter.save_module()"
+                f"{_first_of(plan)}: nothing was run, so the modules that it loads are unknown. Prove the "
+                "archive with an example (example=x, --example x.npz), or store each module: "
+                "exporter.save_module(name)"
             )
             plan = replace(plan, warnings=(*plan.warnings, told))
         file = self._export.file
@@ -137,7 +138,7 @@ class ExportProof:
             text = in_lines(f"{name}: possible problems at the target", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
         for place in plan.unchecked if self.is_wanted else ():
-            told = f"{UNCHECKED}: give example= where it is saved ({name}, {place})"
+            told = f"{UNCHECKED} ({name}, {place}). Add an example to the call that saves it: example=x"
             warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:
@@ -175,5 +176,5 @@ def _frameworks_of(cls: type) -> list[str]:
 def _first_of(plan: ExportPlan) -> str:
     """Return the first import by a computed name, and how many there are besides."""
     first, *others = plan.unreached
-    more = f", with {counted(len(others), 'other')} in the plan," if others else ""
+    more = f" and {counted(len(others), 'other import')} in the plan" if others else ""
     return f"{first.text} at {first.file}:{first.line}{more}"

@@ -66,11 +66,11 @@ class ProofFrame:
 
 @dataclass(frozen=True)
 class ProofFailure:
-    """Something that did not come back: `subject` says what, as the plan does, `message` what was raised.
+    """A failure of a proof: `subject` names the thing as the plan does, `message` is the error's.
 
     `frames` lead from the outermost line of the archive inwards. `module` is the module that an import
-    did not find, `file` the path that could not be opened; `advice` says what helps where the step knows.
-    `causes` are what it was raised for, the nearest first.
+    did not find, `file` the path that could not be opened, `advice` the step's own advice. `causes` are the
+    errors that led to it, the nearest first.
     """
 
     kind: FailureKind
@@ -127,7 +127,7 @@ class Difference:
         """Return one line: both values, cut to where they part, and the place.
 
         >>> print(Difference("net.WIDTH", "8", "4", "net.py", 3))
-        net.WIDTH is 8 here and 4 there (net.py:3)
+        net.WIDTH is 8 here and 4 in the clean process (net.py:3)
         """
         at = f":{self.line}" if self.line else ""
         where = f" ({self.file}{at})" if self.file else ""
@@ -138,7 +138,7 @@ class Difference:
             value = cut_to_differ(self.there, "")
             return f"{self.place} is {value} in the clean process, but missing here{where}"
         here, there = cut_to_differ(self.here, self.there), cut_to_differ(self.there, self.here)
-        return f"{self.place} is {here} here and {there} there{where}"
+        return f"{self.place} is {here} here and {there} in the clean process{where}"
 
 
 def cut_to_differ(text: str, other: str) -> str:
@@ -155,7 +155,7 @@ def cut_to_differ(text: str, other: str) -> str:
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of opening an archive in a clean process.
+    """The result of opening an archive in a clean process.
 
     `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
@@ -189,12 +189,12 @@ class Proof:
 
     @property
     def ok(self) -> bool:
-        """Whether the archive was proved, and everything came back."""
+        """Whether the archive was proved without a failure."""
         return not (self.failures or self.unproved)
 
     @property
     def is_plain(self) -> bool:
-        """Whether everything came back, and there is nothing to tell of it."""
+        """Whether the archive was proved and nothing else was noted."""
         told = (self.effects, self.differences, self.missed, self.trusted, self.pickles, self.notes)
         return self.ok and not any(told) and not self.variables
 
@@ -213,7 +213,7 @@ class Proof:
 
     @property
     def outcome(self) -> str:
-        """What came of it, in a few words.
+        """The result in a few words.
 
         >>> Proof(in_process=True).outcome
         'loaded in this process'
@@ -234,10 +234,10 @@ class Proof:
             ("failures", ([one.subject, one.message, str(one.place or "")] for one in self.failures)),
             ("steps", ([one] for one in self.steps)),
             ("differences from this process", ([str(one)] for one in self.differences)),
-            ("effects outside of the archive", ([str(one)] for one in self.effects)),
-            ("imports that failed, and were not needed", ([str(one)] for one in self.missed)),
+            ("effects outside the archive", ([str(one)] for one in self.effects)),
+            ("imports that failed and were not needed", ([str(one)] for one in self.missed)),
             (
-                "variables that were not found",
+                "environment variables that were not found",
                 ([name, f"{file}:{line}"] for name, file, line in self.variables),
             ),
             ("trusted names", ([one] for one in (*self.trusted, *self.pickles))),

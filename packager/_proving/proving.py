@@ -241,7 +241,7 @@ def _seconds_to_take() -> float:
     try:
         return float(said)
     except ValueError:
-        raise ArgumentError(f"KELLET_PROOF_SECONDS={said!r}: expected a number of seconds") from None
+        raise ArgumentError(f"KELLET_PROOF_SECONDS={said!r}: expected a number of seconds, as 600") from None
 
 
 def _objects_of(proof: Proof, plan: ExportPlan) -> Iterator[tuple[str, str]]:

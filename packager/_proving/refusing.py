@@ -1,4 +1,4 @@
-"""From what a proof found to problems of the plan: the line of the archive's code, and what helps."""
+"""From what a proof found to problems of the plan: the line of stored code, and what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from packager._exporting import ExportPlan, PlanProblem, RefusedPlanError, problems_text
+from packager._exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
 from packager._graph import Sources
 from packager._quick_dataclasses import replace
 from packager._texts import MOST_LISTED, few_of, in_lines, listed
@@ -19,30 +19,30 @@ from .proof import Proof, ProofFailure, ProofFrame
 from .watching import EVERY_NAME
 
 Mend = tuple[str, str]
-"""Advice, and a line to paste; "" where nothing is known to help."""
+"""Advice, and a line to paste; "" where none is known."""
 
 _REASONS: Final = {
     "import": "A module cannot be imported from the archive.",
     "object": "An object cannot be loaded from the archive.",
-    "differs": "An object does not come back as it was stored.",
+    "differs": "A loaded object differs from the stored one.",
     "state dict": "A state dict cannot be loaded from the archive.",
     "pickle": "A pickle cannot be read from the archive.",
     "entry point": "An entry point cannot be called.",
-    "call": "An example has other outputs in the clean process.",
-    "died": "Loading the archive ended the process.",
+    "call": "An example fails or has other outputs in the clean process.",
+    "died": "Stored code ended the clean process.",
 }
 _OF_DATA_ALONE: Final = "saved as data alone"
 _NO_CLASSES: Final = (
-    "beside tensors, a state dict can hold only plain data. Save it with save_object, which stores "
-    "classes, too, or use plain data instead (dataclasses.asdict)"
+    "a state dict can hold only tensors and plain data. Save it by exporter.save_object(package, resource, "
+    "obj), which also stores classes, or convert the value (dataclasses.asdict)"
 )
 _BY_WHAT_DIFFERS: Final = ("import", "object", "differs", "entry point", "call")
 _KEEP: Final = (
-    "in the clean process only imports of stored modules have run: keep everything that the object needs "
-    "in its attributes, not in globals that other code changes"
+    "the clean process imports stored modules, and runs nothing else of your project. Keep the values that "
+    "the object needs in its attributes, not in globals that other code sets"
 )
-_UNCALLED: Final = "an example of a call (example=, --example) shows whether it matters"
-_UNREPEATABLE: Final = "the example is not repeatable, and cannot show whether it matters"
+_UNCALLED: Final = "an example shows whether it matters: example=x (--example x.npz)"
+_UNREPEATABLE: Final = "the example has other outputs each time, so it cannot show whether it matters"
 _SUSPECTED: Final = ("started", "looked for", "opened")
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
@@ -54,17 +54,16 @@ _BESIDE_CODE: Final = re.compile(r"/cache/code/[0-9a-f]{64}/([^:]+)")
 
 
 class ProofError(RefusedPlanError):
-    """An archive that did not come back, and so was not written; `proof` says what was found.
+    """An archive that failed its proof and was not written; `proof` says what was found.
 
-    `plan` is the plan with its problems; each has the lines that were running and, where one is known, a rule
-    or a line of code to paste.
+    `plan` is the plan with its problems. Each problem has the lines that were running and, where one is
+    known, a line of code to paste.
     """
 
     def __init__(self, plan: ExportPlan, proof: Proof) -> None:
         heading = (
-            "nothing was written: the proof failed. A clean process, which cannot import the project, "
-            "opened the archive and found these problems. Mend them, or write it all the same with "
-            "prove=False:"
+            "nothing was written: the proof failed. A clean process without your project opened the archive "
+            "and found these problems. Correct them, or write without a proof: prove=False (--no-proof)."
         )
         super().__init__(in_lines(heading, *problems_text(plan.problems, MOST_LISTED)), plan)
         self.proof = proof
@@ -93,21 +92,25 @@ class ProofFindings:
         proof = self._proof
         if proof.unproved:
             why = f"the archive was not proved: {proof.unproved}"
-            yield f"{why}. If no process can be started here, say prove=False"
+            yield f"{why}. If no process can start here, write prove=False (--no-proof)"
         for one in proof.missed:
-            yield (f"in the proof, {one.place} went on without {one.name}, which exists here, but in no file")
+            yield (
+                f"in the proof, {one.place} continued without {one.name}, which has no file to store. To "
+                "store "
+                f'its code as text: exporter.save_source_string("{one.name}", source)'
+            )
         for name, file, line in proof.variables:
             yield _told_of_variable(name, file, line)
         yield from [] if proof.failures else self._told()
-        yield from (f"in the proof, code of the archive {effect}" for effect in proof.effects)
+        yield from (f"in the proof, stored code {effect}" for effect in proof.effects)
         for entry in proof.pickles:
-            yield f"{entry} is a pickle: loaders read it only with allow_pickle=True"
+            yield f"{entry} is a pickle. To load it: PackageImporter(file, allow_pickle=True)"
         yield from (f"in the proof, {note}" for note in proof.notes)
 
     def _told(self) -> list[str]:
-        """Say what no golden call has shown not to matter."""
+        """Say what may matter, as no example has shown that it does not."""
         absent = left_behind(self._proof.differences)
-        lines = [f"loaded here, but not in the clean process: {_some(absent)}"] if absent else []
+        lines = [f"modules that only this process has loaded: {_some(absent)}"] if absent else []
         lines += [str(one) for one in self._proof.differences if one.place not in absent]
         told = few_of(lines, _MOST_TOLD - 1 if len(lines) > _MOST_TOLD else _MOST_TOLD)
         why = _UNREPEATABLE if self._plan.checks else _UNCALLED
@@ -121,14 +124,14 @@ class ProofFindings:
         module = None if failure.place is None else self._by_entry.get(failure.place.file)
         chain: tuple[str, ...] = ()
         if module is not None:
-            lines.append(f"{module.name} is here by {module.rule} ({module.because})")
+            lines.append(f"{module.name} is stored by {module.rule} ({module.because})")
             chain = tuple(f"{edge.importer} ({edge.file}:{edge.line})" for edge in module.importers[:1])
-        lines += [advice] if advice else []
         suspects: tuple[str, ...] = ()
         if failure.kind in _BY_WHAT_DIFFERS:
             suspects = tuple(self._suspects())
-            unset = (f'exporter.allow_variable("{name}")' for name, _, _ in self._proof.variables)
-            fix = fix or "; ".join(unset)
+            fix = fix or self._allowing()
+        if not (advice == _KEEP and self._proof.variables):  # the first suspect says more
+            lines += [advice] if advice else []
         context = in_lines(failure.message, *(in_lines(line, indent="        ") for line in lines))
         return PlanProblem(_REASONS[failure.kind], failure.subject, context, chain, (), fix, suspects)
 
@@ -139,11 +142,16 @@ class ProofFindings:
         variables = self._proof.variables
         if read := [f"{_shown(name)} (read at {file}:{line})" for name, file, line in variables]:
             yield (
-                f"set here in the environment, but not in the clean process: {_some(read)}. Keep the value "
-                "in the object, or allow the variable if every target sets it: exporter.allow_variable()"
+                f"the clean process lacks environment variables: {_some(read)}. Keep the value in the "
+                f"object, or, if every target sets it, allow it: {self._allowing()}"
             )
         yield from map(str, self._proof.differences)
         yield from (f"in the proof, {note}" for note in self._proof.notes)
+
+    def _allowing(self) -> str:
+        """Return the lines that allow the environment variables which code did not find."""
+        names = dict.fromkeys(name for name, _, _ in self._proof.variables)
+        return "; ".join(f'exporter.allow_variable("{name}")' for name in names)
 
     def _text_at(self, frame: ProofFrame) -> str:
         """Return a line of the archive's code, where the one who noted it had no text."""
@@ -168,20 +176,19 @@ class Mends:
         if failure.file and not os.path.isabs(failure.file):
             return _by_place(
                 failure,
-                "is opened relative to the working directory, which differs at the target",
+                "is relative to the working directory, which differs at the target",
             )
         if beside := _BESIDE_CODE.search((failure.file or failure.message).replace(os.sep, "/")):
             return self._file_beside(posixpath.normpath(beside[1]))
         if os.path.isabs(failure.file) and os.path.exists(failure.file):
             return _by_place(
                 failure,
-                "is in the project's folder, which the target does not have: keep its contents in the "
-                "object, or",
+                "is in the project's folder, which the target lacks",
             )
         if failure.kind == "state dict" and _OF_DATA_ALONE in failure.message:
             return _NO_CLASSES, ""
         if failure.kind == "died":
-            return "code of an archive must return, or raise an Exception that says what is wrong", ""
+            return "stored code must not end the process: let it return, or raise an Exception", ""
         found = self._by_rule(failure)
         if not found[0] and (
             failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES)
@@ -193,18 +200,27 @@ class Mends:
         """Say what helps where an import did not find a module there."""
         decided = self._by_name.get(name)
         if decided is not None and decided.action in ("extern", "mock"):
-            return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
+            place = f"  # before {decided.rule}" if decided.rule.startswith(decided.action) else ""
+            return f"{name} is not stored, by {decided.rule}", f'exporter.intern("{name}"){place}'
         if decided is not None and decided.entry is not None:
             return (
-                f"{name} is stored, and a library looked for it in the process, where it has another name. "
-                "Let code of the project read the file with pickle or joblib, or store the object with "
-                "save_object"
+                f"a library imported {name} by this name, which only stored code can do. Load the file with "
+                "pickle or joblib in your own code, or store the object: exporter.save_object(package, "
+                "resource, obj)"
             ), ""
         if name in sys.modules:
-            return "it exists here, but in no file that could be stored", f'exporter.extern("{name}")'
+            top = name.partition(".")[0]
+            is_own = any(one.origin.is_at_hand for one in self._below(top))
+            if is_own or Sources().find(top).kind in ("missing", "unknown"):
+                stored = f'exporter.save_source_string("{name}", source)  # its code as text'
+                return f"{name} has no file: store its source", stored
+            return f"{name} has no file to store: require it", f'exporter.extern("{top}.**")'
         parent = name.rpartition(".")[0]
-        stored = f"{parent} is stored, with " if parent in self._by_name else "there is "
-        return f"{stored}no module of that name here: correct the name, or add it to the project", ""
+        where = f"in {parent}, which is stored" if parent in self._by_name else "in this environment"
+        return f"there is no module {name} {where}: correct the name, or add the module", ""
+
+    def _below(self, top: str) -> list[PlannedModule]:
+        return [one for one in self._by_name.values() if one.name.partition(".")[0] == top]
 
     def _file_beside(self, name: str) -> Mend:
         """Say what helps where a file beside stored code is not in the archive."""
@@ -212,31 +228,31 @@ class Mends:
             return "", ""  # it leads out of the archive's folder
         left = next((one for one in self._plan.left_out if one.name == name), None)
         if left is None:
-            return f"{name} does not exist here either, beside the code that is stored", ""
+            return f"there is no {name} in your project: create it, or correct the path", ""
         package, _, resource = name.rpartition("/")
         if "." in package:  # it is in no name of a package
             package, resource = "", name
         package = package.replace("/", ".")
         return (
-            f"{name} is here beside the code, and is not stored: {left.because}. If everyone who loads the "
-            "archive may read it, store it"
+            f"{name} is in your project, but is not stored: {left.because}. If every reader of the archive "
+            "may have it, store it"
         ), f'exporter.save_binary("{package}", "{resource}", open({left.path!r}, "rb").read())'
 
     def _by_rule(self, failure: ProofFailure) -> Mend:
         """Say what helps where a stand-in is used, or where code looks a stored module up by its name."""
         if used := _MOCKED.match(failure.message):
             top = used[1]
-            inside = [one for one in self._by_name.values() if one.name.partition(".")[0] == top]
+            inside = self._below(top)
             rule = next((one.rule for one in inside if one.action == "mock"), "")
             is_own = any(one.entry is not None or one.origin.is_at_hand for one in inside)
             is_here = Sources().find(top).kind != "missing"
             what = (
-                f"{top} is installed here, and used when the object is loaded"
+                f"stored code uses a module that {rule} replaces"
                 if is_here
-                else (f"{top} is absent here, too, and the code goes on without it")
+                else f"{top} is not installed here, and code runs without it, but {rule} replaces it"
             )
             advice = "store it" if is_own else "require it at the target"
-            fix = f'exporter.{"intern" if is_own else "extern"}("{top}.**")  # in the place of {rule}'
+            fix = f'exporter.{"intern" if is_own else "extern"}("{top}.**")  # in place of {rule}'
             return (f"{what}: {advice}", fix) if rule else ("", "")
         looked_up = _KEY.fullmatch(failure.message)
         module = self._by_name.get(looked_up[1]) if looked_up else None
@@ -244,19 +260,21 @@ class Mends:
             return "", ""
         top = module.name.partition(".")[0]
         return (
-            f"the code looks {module.name} up by its `__name__`, which carries a mark of the archive. "
-            "Require this library at the target"
-        ), f'exporter.extern("{top}.**")  # in the place of {module.rule}'
+            f"code looks up {module.name} by its `__name__`, which differs in an archive. Require this "
+            "library at the target"
+        ), f'exporter.extern("{top}.**")  # in place of {module.rule}'
 
 
 def _by_place(failure: ProofFailure, what: str) -> Mend:
-    """Say how a file is named by where the code lies that opens it."""
+    """Say how stored code opens a file that lies beside it; a notebook has no place for one."""
     where = "the code" if failure.place is None else failure.place.file
-    mark = " " if what.endswith("or") else ": "
-    return (
-        f"{failure.file!r} {what}{mark}keep the file beside {where}, and open it by `__file__`",
-        f'open(os.path.join(os.path.dirname(__file__), "{os.path.basename(failure.file)}"))',
-    )
+    advice = f"{failure.file!r} {what}. Keep its contents in the object"
+    if where == "__main__.py":
+        if not hasattr(sys.modules["__main__"], "__file__"):
+            return advice, ""
+        where = "your script"
+    beside = f'open(os.path.join(os.path.dirname(__file__), "{os.path.basename(failure.file)}"))  # import os'
+    return f"{advice}, or put it beside {where} and open it as below", beside
 
 
 def _some(names: Sequence[str]) -> str:
@@ -264,15 +282,15 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _shown(variable: str) -> str:
-    return "variables that not every machine sets" if variable == EVERY_NAME else variable
+    return "all that only some machines set" if variable == EVERY_NAME else variable
 
 
 def _told_of_variable(name: str, file: str, line: int) -> str:
-    """Say of a variable of the environment that stored code reads it, and did not find it; not its value."""
-    reads = f"{file}:{line} reads all environment variables, and found only those that every machine has"
+    """Say of an environment variable that stored code reads it and did not find it; not its value."""
+    reads = f"{file}:{line} reads all environment variables, and the clean process has only common ones"
     if name != EVERY_NAME:
-        reads = f"{name} is an environment variable that is set here, and {file}:{line} did not find it"
+        reads = f"{file}:{line} reads the environment variable {name}, which the clean process lacks"
     return (
-        f"{reads} in the clean process. Keep the value in the object, or, if every target sets it: "
+        f"{reads}. Keep its value in the object, or allow it if every target sets it: "
         f'exporter.allow_variable("{name}")'
     )

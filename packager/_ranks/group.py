@@ -18,9 +18,9 @@ _MOST_TEXT = 2000
 
 
 class Group(Protocol):
-    """Processes that work together, as a `kellet.distributed.ProcessGroup` is one.
+    """Processes that work together, such as a `kellet.distributed.ProcessGroup`.
 
-    What its methods raise where a process is gone, or does not come in time, goes through to the caller.
+    Errors of its methods, for a process that is gone or late, reach the caller unchanged.
 
     >>> class Alone:
     ...     def rank(self): return 0
@@ -41,24 +41,24 @@ class Group(Protocol):
 
 
 class RanksDisagreeError(PackagingError):
-    """Ranks that make one archive gave what does not fit together. The same is raised on all of them.
+    """The parts that ranks gave for one archive do not fit. The same error is raised on all ranks.
 
-    `problems` has a line for each thing that does not fit.
+    `problems` has a line for each misfit.
     """
 
     def __init__(self, what: str, problems: Sequence[str]) -> None:
         shown = in_lines(*few_of(problems), indent="  ")
-        super().__init__(in_lines(f"{what}: the ranks do not agree; nothing is written:", shown))
+        super().__init__(in_lines(f"{what}: the ranks disagree, so nothing was written:", shown))
         self.problems = tuple(problems)
 
 
 class OtherRankError(PackagingError):
-    """Another rank could not go on; `rank` is its number, and its error is in the message."""
+    """Another rank failed; `rank` is its number, and the message has its error."""
 
     def __init__(self, what: str, rank: int, text: str) -> None:
         super().__init__(
-            f"{what}: rank {rank} has failed, and this one cannot go on without it; mend what it says, and "
-            f"export again on all ranks: {text}"
+            f"{what}: rank {rank} failed, so this rank stops. Correct its error, and export again on all "
+            f"ranks: {text}"
         )
         self.rank = rank
 
@@ -66,15 +66,16 @@ class OtherRankError(PackagingError):
 class Ranks:
     """This process among those of a group; without a group it is alone, and exchanges nothing.
 
-    Raises ArgumentError for what is no group.
+    Raises ArgumentError for something other than a group.
     """
 
     def __init__(self, group: Group | None) -> None:
         for name in ("rank", "size", "all_gather_bytes") if group is not None else ():
             if not callable(getattr(group, name, None)):
                 raise ArgumentError(
-                    f"group={group!r}: expected an object with rank(), size() and all_gather_bytes(), as "
-                    f"kellet.distributed.group.WORLD is after init_process_group(); found no {name}()"
+                    f"group={group!r}: expected an object with rank(), size() and all_gather_bytes(), "
+                    "such as kellet.distributed.group.WORLD after init_process_group(); found no "
+                    f"{name}()"
                 )
         self._group = group
         self.rank = 0 if group is None else group.rank()
@@ -107,7 +108,8 @@ class Ranks:
         if len({found for found, _, _ in rows}) > 1:
             lines = [f"rank {rank}: {found}" for rank, (found, _, _) in enumerate(rows)]
             raise self.disagreement(
-                "exporting", ["each does another thing, but all have to do the same", *lines]
+                "exporting",
+                ["they make different calls; each rank must make the same calls in the same order", *lines],
             )
         return [found for _, _, found in rows]
 

@@ -40,8 +40,8 @@ from packager._tensors import (
 from .group import Ranks
 from .whole import ToldPart, Unit, WholeState, WholeStorage, frozen, plain, put_together
 
-_OVERLAPS = "shares memory with {other}, and one of them is a slice of a tensor that several processes have"
-_COPY = "pass a copy of one of them; slices of tied tensors are the same slice of each"
+_OVERLAPS = "shares memory with {other}, and one of them is a Shard"
+_COPY = "pass a copy of one of them, or, if they are tied, the same slice of both"
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,9 @@ def _lay_out(source: Any, coding: Coding) -> StatePart:
     state = sorted_out(bare, getattr(given, "_metadata", None), encoder, root)
     cut = {key: value for key, value in values.items() if isinstance(value, Shard)}
     refused = [
-        Finding(f"{root}[{key!r}]", "is a slice of what is no tensor", ("pass a tensor or an array",))
+        Finding(
+            f"{root}[{key!r}]", "is a Shard of a value that is not a tensor", ("pass a tensor or an array",)
+        )
         for key in cut
         if key in state.others
     ]

@@ -196,10 +196,10 @@ class _Held:
             if holders and others:
                 rank, _ = holders[0]
                 has = self._text(holders[0])
-                yield f"{key!r}: rank {others[0]} has a value that is no tensor, rank {rank} has {has}"
+                yield f"{key!r}: rank {others[0]} has a value that is not a tensor, rank {rank} has {has}"
             elif others and others[0] != 0:
                 yield (
-                    f"{key!r}: rank {others[0]} has a value that is no tensor, and rank 0 has none; give "
+                    f"{key!r}: rank {others[0]} has a value that is not a tensor, and rank 0 lacks it; pass "
                     "such values on rank 0"
                 )
             elif holders:
@@ -261,14 +261,16 @@ def _key_problems(
 ) -> Iterator[str]:
     for rank, part in enumerate(told):
         if part.listed != told[0].listed:
-            yield f"keys= of rank {rank} is not that of rank 0"
+            yield f"keys= differs between rank 0 and rank {rank}"
     if listed is None:
         return
     had, wanted = {key for part in told for key in part.keys}, set(listed)
-    yield from (f"{key!r}: keys= has it, and no rank does" for key in keys if key not in had)
+    yield from (f"{key!r}: keys= lists it, but no rank has it" for key in keys if key not in had)
     for rank, part in enumerate(told):
         yield from (
-            f"{key!r}: rank {rank} has it, and keys= does not" for key in part.keys if key not in wanted
+            f"{key!r}: rank {rank} has it, but keys= does not list it"
+            for key in part.keys
+            if key not in wanted
         )
 
 
@@ -286,7 +288,10 @@ def _metadata_problems(told: Sequence[ToldPart]) -> Iterator[str]:
         first_has = told[0].metadata
         for path in more:
             if first_has is None or path not in first_has[2]:
-                yield f"_metadata of {path!r}: rank {rank} has more than a version, and rank 0 does not"
+                yield (
+                    f"_metadata of {path!r}: rank {rank} has more than a version, which rank 0 lacks; pass "
+                    "it on rank 0"
+                )
 
 
 def _known(told: Sequence[ToldPart]) -> dict[str, int | None] | None:

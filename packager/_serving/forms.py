@@ -34,23 +34,23 @@ def by_name(inputs: Any, schema: SchemaRecord | None) -> dict[str, Any]:
     return {"arg0": _of_type(inputs, types[schema.takes[0].name])}
 
 
-def like(inputs: Any, parts: Mapping[str, Any]) -> Any:
-    """Return the outputs of a call in the form of its inputs.
+def like(inputs: Any, parts: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    """Return the outputs of a call in the form of its inputs, which were `given` by name.
 
     A dict gets all parts by name, a frame a frame with the same rows, a list plain values. Anything else gets
     the output itself, or a dict where there are several.
 
-    Raises CallError for a frame where an output has no row for each row.
+    Raises CallError for a frame if an output does not have one row for each of its rows.
 
     >>> import numpy
-    >>> like([1, 2], {"output": numpy.array([3, 4])}), like({"x": 1}, {"output": 2})
+    >>> like([1, 2], {"output": numpy.array([3, 4])}, {}), like({"x": 1}, {"output": 2}, {})
     ([3, 4], {'output': 2})
     """
     if not hasattr(inputs, "dtype") and isinstance(inputs, Mapping):
         return dict(parts)
     found = _whole(parts)
     if is_frame(inputs):
-        return _frame_like(inputs, found)
+        return _frame_like(inputs, found, given)
     if isinstance(inputs, list | tuple):
         return (
             {name: _plain(one) for name, one in found.items()} if isinstance(found, dict) else _plain(found)
@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "dtype") else value
 
 
-def _frame_like(frame: Any, found: Any) -> Any:
+def _frame_like(frame: Any, found: Any, given: Mapping[str, Any]) -> Any:
     import numpy
 
     columns: dict[str, Any] = {}
@@ -103,10 +103,18 @@ def _frame_like(frame: Any, found: Any) -> Any:
         if rows.shape[:1] != (len(frame),) or rows.ndim > 2:
             raise CallError(
                 f"{name} has the shape {list(rows.shape)}, not one row for each of the {len(frame)} rows of "
-                "the frame. Give arrays by name instead of a frame"
+                f"the frame. Pass arguments by name: predict({_spelt(given)})"
             )
         columns |= (
             {f"{name}.{n}": rows[:, n] for n in range(rows.shape[1])} if rows.ndim == 2 else {name: rows}
         )
     index = {"index": frame.index} if hasattr(frame, "index") else {}
     return type(frame)(columns, **index)
+
+
+def _spelt(given: Mapping[str, Any]) -> str:
+    """Return how the arguments that a frame gave are written by name."""
+    name = next(iter(given))
+    if len(given) > 1:
+        return "{name: frame[name].to_numpy() for name in frame}"
+    return f'{{"{name}": frame}}' if is_frame(given[name]) else f'{{"{name}": frame.to_numpy()}}'

@@ -19,10 +19,10 @@ _OF_FAMILIES = {"real": "float64", "integer": "int64"}
 
 
 def input_example(predictor: Predictor) -> Any:
-    """Return the inputs of the first golden call of what is called: an only one by itself, or a dict by name.
+    """Return the inputs of the model's first example: a dict by name, or a single input by itself.
 
-    An only input has its name, too, where it is a dict, since a dict gives inputs by name, or not the first
-    that the model takes. None where there is no golden call. Raises ArchiveError for what no exporter writes.
+    A single input has its name too if it is a dict, or not the first parameter. None without an example.
+    Raises ArchiveError for a damaged archive.
     """
     given = predictor.golden_inputs()
     if not given:
@@ -36,7 +36,7 @@ def input_example(predictor: Predictor) -> Any:
 
 
 def model_signature(schema: SchemaRecord | None, example: Any) -> Any:
-    """Return the ModelSignature that says what a schema says; None where MLflow has no words for it.
+    """Return a schema as a ModelSignature; None if MLflow cannot express it.
 
     Arrays become tensors, of the dtype of the example where the schema admits several. A model of NumPy that
     takes a table has as many columns as the example: without a number MLflow takes no frames. A list of
@@ -99,7 +99,7 @@ def _tensors(types: Mapping[str, str], example: Mapping[str, Any], *, named: boo
 
 
 def requirement_lines(manifest: Manifest) -> list[str]:
-    """Return what the environment of a model has to have: kellet, MLflow, and the archive's externs.
+    """Return the requirements of a model: kellet, MLflow, and the archive's externs.
 
     Versions are those that were recorded, without the part behind "+", which no index has.
     Raises ArchiveError where what was recorded cannot be understood.

@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 
 
 class Predictor:
-    """A model in an archive, to be called in this process or in workers.
+    """A model in an archive, to call in this process or in workers.
 
-    `path` is that of an archive, or its address. Making a Predictor opens the file and checks `identity`,
-    `signed_by`, `code` and `trust`, as PackageImporter does; nothing of it runs. The model is built at the
-    first `predict`, and stays in evaluation mode.
+    `path` is the path of an archive, or its address. Making a Predictor opens the file and checks `identity`,
+    `signed_by`, `code` and `trust`, as PackageImporter does; it runs none of the archive's code. The first
+    `predict` builds the model, which stays in evaluation mode.
 
-    It pickles as its arguments, with the identity that was found: each process opens the file for itself,
-    once, and refuses another file in its place. Threads share the open archive. A forked child opens its own.
-    The archive is closed with the last Predictor that uses it. A worker keeps the last four open, since each
-    task brings a Predictor of its own.
+    A Predictor pickles as its arguments and the identity of the file: each process opens the file once, and
+    refuses another file in its place. Threads share the open archive; a forked child opens its own. The
+    archive is closed with the last Predictor that uses it. A worker keeps the last four open, as each task
+    brings its own Predictor.
 
     `entry` names an entry point, or an object as "package/resource". By default it is "model", or the only
-    one. `map_location` is that of `PackageImporter.load_object`.
+    one. `map_location` is as in `PackageImporter.load_object`.
 
-    Raises ArgumentError for an argument of the wrong kind, NotStoredError for an
-    entry that is not there, and what opening raises: see PackageImporter.
+    Raises ArgumentError for an argument of the wrong kind, NotStoredError for an entry that the archive
+    lacks, and the errors of PackageImporter.
 
     >>> import numpy, pickle
     >>> from kellet.nn import Linear
@@ -107,29 +107,29 @@ class Predictor:
 
     @property
     def identity(self) -> str:
-        """The identity of the archive, as `packager verify` prints it."""
+        """The identity of the archive, as `kellet verify` prints it."""
         return self._identity
 
     @property
     def schema(self) -> SchemaRecord | None:
-        """What the model takes and gives; None where the archive does not say."""
+        """The types of the model's inputs and outputs; None where the archive has none."""
         return self._here().schema
 
     @property
     def entry(self) -> str:
-        """The name of the entry point, or of the object, that is called."""
+        """The name of the entry point or object that is called."""
         return self._here().entry
 
     @property
     def manifest(self) -> Manifest:
-        """Everything the archive says about itself."""
+        """The manifest of the archive."""
         return self._here().importer.manifest
 
     def golden_inputs(self) -> dict[str, Any]:
-        """Return the inputs of the first golden call of the entry point, by name; an empty dict without one.
+        """Return the inputs of the entry point's first example, by name; an empty dict without one.
 
-        A table is a DataFrame. Raises ArchiveError for a damaged archive, ImportError for a table where
-        pandas is missing.
+        A table is a DataFrame. Raises ArchiveError for a damaged archive, ImportError for a table if pandas
+        is not installed.
         """
         session = self._here()
         checks = [one for one in session.importer.manifest.checks if one.entry_point == session.entry]
@@ -139,14 +139,14 @@ class Predictor:
     def predict(self, inputs: Any) -> Any:
         """Call the model, and return its outputs in the form of the inputs.
 
-        A dict gives arguments by name, and gets outputs by name. A frame gives one array, or its columns
-        where these are the arguments, and gets a frame with the same rows. A list gets lists. An array, a
-        tensor or any other value gets arrays; several outputs are a dict. Inputs are compared with the schema
-        before anything is called. Numbers in lists and frames become arrays of the dtypes that it names.
+        A dict has arguments by name, and returns outputs by name. A frame is one array, or its columns are
+        the arguments; it returns a frame with the same rows. A list returns lists. An array, a tensor or
+        another value returns arrays; several outputs are a dict. Inputs are compared with the schema before
+        the call. Numbers in lists and frames become arrays of its dtypes.
 
-        Raises SchemaMismatchError (in `packager._calls`) for inputs that do not fit, IdentityMismatchError
-        where a process opens the file for the first time and finds another archive, and what opening,
-        `PackageImporter.load_object` and the call raise.
+        Raises SchemaMismatchError (in `packager.errors`) for inputs that do not fit, IdentityMismatchError
+        if a process opens the file for the first time and finds another archive, and the errors of
+        PackageImporter, `PackageImporter.load_object` and the call.
 
         >>> import numpy
         >>> from kellet.nn import Linear
@@ -163,7 +163,7 @@ class Predictor:
         if session.takes is not None:
             given = session.takes.fitted(given)
         thing, method, library = session.called()
-        return like(inputs, call_with_arrays(thing, given, method, library))
+        return like(inputs, call_with_arrays(thing, given, method, library), given)
 
     def __call__(self, inputs: Any) -> Any:
         """Return `predict(inputs)`."""
@@ -214,8 +214,9 @@ class _Session:
             self.asked, self.identity, self.process = asked, importer.identity, os.getpid()
             if expected not in (None, self.identity):
                 raise IdentityMismatchError(
-                    f"{importer.filename}: the file was replaced since the Predictor was made: its identity "
-                    f"is {self.identity}, expected {expected}; make a new Predictor of it",
+                    f"{importer.filename}: the file was replaced since the Predictor was made: found "
+                    f"identity {self.identity}, expected {expected}. Make a new one: "
+                    f"Predictor({importer.filename!r})",
                     str(expected),
                     self.identity,
                 )

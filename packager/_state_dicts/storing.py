@@ -1,4 +1,4 @@
-"""A state dict as one safetensors member, with what safetensors cannot hold beside it.
+"""A state dict as one safetensors member, and beside it the values that safetensors cannot hold.
 
 Every value that is nothing but a tensor is an entry of the member under its own key; ties and views
 share memory there. The extras are a stored object like any other (objects/records.py): values that are no
@@ -28,7 +28,7 @@ from .viewing import EXTRA, StateMapping
 
 _GIVING = ("__iter__", "__getitem__", "items", "values")
 _ALONE = (
-    "is a Shard, a slice of a tensor whose other slices other processes have",
+    "is a Shard, one process's slice of a tensor",
     ("make the exporter with PackageExporter(..., group=...)", "save the whole tensor"),
 )
 
@@ -155,14 +155,15 @@ def mapping_of(module_or_mapping: object) -> Mapping[str, Any]:
     state = module_or_mapping
     if isinstance(state, type):
         raise ArgumentError(
-            f"expected a module or a mapping of names to values, got the class {state.__name__}"
+            f"expected a module or a mapping of names to values, found the class {state.__name__}; pass an "
+            f"instance, {state.__name__}(...)"
         )
     if not isinstance(state, Mapping):
         state_dict = getattr(state, "state_dict", None)
         state = state_dict() if callable(state_dict) else None
     if not isinstance(state, Mapping):
         found = type(module_or_mapping).__name__
-        raise ArgumentError(f"expected a module or a mapping of names to values, got {found}")
+        raise ArgumentError(f"expected a module or a mapping of names to values, found {found}")
     return state.stored() if isinstance(state, StateMapping) else state
 
 
@@ -226,9 +227,12 @@ def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
     """Why a state dict cannot have this key, with what to do; None where it can."""
     if type(key) is not str:
         found = type(key).__name__
-        return f"its key is of type {found}; a state dict has strings as keys", (f"use str({key!r})",)
+        return f"its key is of type {found}; expected a string", (f"use {str(key)!r}",)
     if key.startswith(EXTRA) or "\0" in key or key == "__metadata__":
-        return "is no key of a state dict", ("use another string",)
+        return (
+            f"its key is reserved: __metadata__, keys with a NUL, and keys that begin with {EXTRA}",
+            ("rename the key",),
+        )
     return None
 
 

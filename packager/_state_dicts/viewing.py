@@ -25,7 +25,7 @@ from packager._texts import counted, did_you_mean, few_of, in_lines, one_line
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError, KeyNotStoredError
 
 EXTRA: Final = "extras:"
-"""What the keys of tensors inside of extras start with: they are no keys of the state dict."""
+"""The start of the keys of tensors inside extras, which are not keys of the state dict."""
 
 _SHOWN: Final = 5
 _COMPARED: Final = 4096  # names that one key is compared with: a few tenths of a second
@@ -43,20 +43,20 @@ else:
 
 
 class StateMapping(_LazyDict):
-    """A state dict whose values are read when they are asked for; it cannot be changed.
+    """A read-only state dict; each value is read when it is asked for.
 
-    It is a dict for those who ask, as `safetensors.torch.save` does. `copy()`, `copy.deepcopy`, pickle and
-    `torch.save` take an OrderedDict of all its values, with `_metadata` where it has any: what PyTorch's
-    modules give as their state, so that nothing that was written needs packager to be read.
+    `isinstance(state, dict)` holds, as `safetensors.torch.save` asks for. `copy()`, `copy.deepcopy`, pickle
+    and `torch.save` take an OrderedDict of all its values, with its `_metadata`, as PyTorch's modules give
+    their state: files written from it need no packager.
 
-    Source: torch.nn.Module.state_dict, whose answer is such an OrderedDict.
+    Source: torch.nn.Module.state_dict, which returns such an OrderedDict.
     """
 
     _metadata: Any
     """What is known of each module by its path, or None."""
 
     def copy(self) -> OrderedDict[str, Any]:
-        """Return an OrderedDict with all values, which may be changed. Reads each as it is asked for."""
+        """Return an OrderedDict of all values, which can be changed. Reads all of them."""
         made = OrderedDict(self.items())
         if self._metadata is not None:
             made._metadata = self._metadata  # type: ignore[attr-defined]  # as PyTorch keeps it
@@ -79,8 +79,10 @@ class StateMapping(_LazyDict):
         return other | dict(self.items())
 
     def _refuse(self, *args: Any, **values: Any) -> NoReturn:
-        """Raise ArgumentError: what was written to a file stays as it is."""
-        raise ArgumentError("a state dict in a file cannot be changed; .copy() gives an OrderedDict that can")
+        """Raise ArgumentError: a state dict in a file is read-only."""
+        raise ArgumentError(
+            "a state dict in a file is read-only; to change it, copy it: state = state.copy()"
+        )
 
     __setitem__ = __delitem__ = __ior__ = pop = popitem = clear = update = setdefault = _refuse
 
@@ -140,7 +142,9 @@ def open_state_dict(
         )
         whole = isinstance(found, dict) and _is_content(found, len(tensors) - len(specs))
         if not whole or any(key in tensors for key in found["values"]):
-            raise ArchiveError(f"{what}: its extras are not those of a state dict; the archive is damaged")
+            raise ArchiveError(
+                f"{what}: its extras are not those of a state dict; the archive is damaged, get it again"
+            )
         return found  # type: ignore[no-any-return]  # of the form that was looked at
 
     return StateDictView(tensors, _Extras(read), as_, device, what)
@@ -159,11 +163,11 @@ class _Extras:
 
 
 class StateDictView(StateMapping):
-    """A stored state dict. Values are made anew each time they are asked for, over the same memory.
+    """A stored state dict. Each access makes a new tensor over the same memory.
 
-    A loop over a mapped file has tensors checked on all cores before it comes to them: no more bytes than it
-    has used until then, and 64 MiB at most. What is damaged among them is raised when it is used.
-    Values stay valid when the archive is closed, and keep its file until the last of them is gone.
+    A loop over a mapped file has the digests of tensors checked ahead on all cores: as many bytes as it has
+    used so far, at most 64 MiB. A damaged tensor raises when it is used. Values stay valid when the archive
+    is closed, and keep its file open until the last of them is gone.
     """
 
     def __init__(
@@ -186,7 +190,7 @@ class StateDictView(StateMapping):
 
     @cached_property
     def library(self) -> str:
-        """The library that tensors are made of: what was asked for, or else what was saved, if it is here."""
+        """The library of the tensors: the one asked for, else the one that was saved, if it is installed."""
         format = self._tensors.metadata.get("format")
         if self._asked or format is None:
             return self._asked or "numpy"
@@ -228,14 +232,14 @@ class StateDictView(StateMapping):
         return self._tied(spec)
 
     def many(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Return the values of many keys, in the order in which they are asked for; others are not read.
+        """Return the values of many keys, in the order in which they are asked for; no others are read.
 
-        The values are those that one key at a time gives, and share memory as those do. They are read in the
-        order of the file: neighbours at once, and their digests checked in one pass, on several threads. Of
+        The values are the same as those of one key at a time, and share memory alike. They are read in the
+        order of the file, neighbours at once; their digests are checked in one pass, on several threads. Of
         a file with `mmap=False`, arrays of NumPy keep up to 64 MiB that were read with them.
 
-        Raises KeyNotStoredError, a KeyError, for all keys together that there are not (`.missing_keys`),
-        before anything is read; ArgumentError for a text in the place of several; and what one key raises.
+        Raises KeyNotStoredError, a KeyError, for all missing keys together (`.missing_keys`), before anything
+        is read; ArgumentError for one string in place of a list; and the errors of single keys.
 
         >>> import io, numpy
         >>> from packager import PackageExporter, PackageImporter
@@ -251,7 +255,9 @@ class StateDictView(StateMapping):
         """
         given: Any = keys
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise ArgumentError(f"keys={one_line(repr(keys)[:80])}: expected several keys, as a list of str")
+            raise ArgumentError(
+                f"keys={one_line(repr(keys)[:80])}: expected a list of keys, as ['fc.weight']"
+            )
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"]
         with gc_paused():  # many small objects, none of which is garbage
@@ -285,7 +291,7 @@ class StateDictView(StateMapping):
 
     @cached_property
     def _metadata(self) -> dict[str, dict[str, Any]] | None:
-        """What is known of each module by its path, its version first: what load hooks are handed."""
+        """The metadata of each module by its path, its version first, as load hooks get it."""
         columns = self._extras.content["metadata"]
         if columns is None:
             return None
@@ -315,7 +321,7 @@ class StateDictView(StateMapping):
         return self._tensors[key]
 
     def is_raw(self, key: str) -> bool:
-        """Return whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
+        """Return whether safetensors lacks a tensor's dtype, so that it is stored as rows of bytes."""
         return key in self._extras.content["raw"]
 
     def part(self, key: str, *index: Any) -> Any:
@@ -324,7 +330,7 @@ class StateDictView(StateMapping):
         Of a file with `digests="crc"` only the chunks between the part's first element and its last are
         read and checked. For PyTorch, which has no negative steps, a reversed part is a copy.
 
-        Raises KeyNotStoredError for what is no tensor, IndexError for other indices.
+        Raises KeyNotStoredError for a key that is not a tensor's, IndexError for other indices.
 
         >>> import io, numpy
         >>> from packager import PackageExporter, PackageImporter
@@ -348,9 +354,9 @@ class StateDictView(StateMapping):
         return found.flip(turned) if turned else found
 
     def rows(self, key: str, start: int, stop: int) -> Any:
-        """Read rows `start` to `stop` of a tensor; the bytes of no others are read or checked.
+        """Read rows `start` to `stop` of a tensor; no other bytes are read or checked.
 
-        Raises ArgumentError for rows that there are not, and a tensor whose rows do not lie side by side.
+        Raises ArgumentError for rows that the tensor lacks, and for a tensor that is not contiguous.
         """
         spec = self.spec(key)
         check_kind("start", start, int, "the number of a row")
@@ -359,14 +365,14 @@ class StateDictView(StateMapping):
         return self._made(spec, (stop - start, *spec.shape[1:]), 0, buffer)
 
     def shards(self, rank: int, size: int, axis: int | Callable[[str], int | None] = 0) -> dict[str, Any]:
-        """Return the part of the state dict that falls to one of `size` processes, whatever number wrote it.
+        """Return the part of the state dict for one of `size` processes; any number may have written it.
 
-        A tensor becomes a `Shard`, its slice along `axis` (`Shard.tensor`, made as `part` makes it); one that
-        has no such axis is there whole, and so are values that are no tensors. `axis` may be a function that
-        returns one for each key, or None for a tensor that is not cut. Only the bytes between the first
-        element of a slice and its last are read, in chunks of a MiB: along axis 0 those are the slice's own.
+        A tensor becomes a `Shard`, its slice along `axis` (`Shard.tensor`, made as by `part`). A tensor
+        without this axis is returned whole, as is a value of another type. `axis` may be a function that
+        takes a key and returns its axis, or None for a tensor to be left whole. Only the bytes between the
+        first element of a slice and its last are read, in chunks of a MiB: along axis 0, its own alone.
 
-        Raises ArgumentError for a rank that there is not.
+        Raises ArgumentError for a rank outside 0 to `size` - 1.
 
         >>> import io, numpy
         >>> from packager import PackageExporter, PackageImporter
@@ -396,7 +402,7 @@ class StateDictView(StateMapping):
         return Shard(tensor, shape, tuple(start if n == at else 0 for n in range(len(shape))))
 
     def matching(self, *patterns: str) -> dict[str, Any]:
-        """Return the values whose keys match one of the patterns (`"encoder.*"`); the others are not read."""
+        """Return the values whose keys match a pattern (`"encoder.*"`); no others are read."""
         from fnmatch import fnmatchcase
 
         for pattern in patterns:
@@ -565,8 +571,8 @@ def _itemsize(spec: TensorSpec) -> int:
     size = ITEMSIZE.get(spec.dtype)
     if size is None:
         raise ArchiveError(
-            f"tensor {spec.key!r}: no array here has the dtype {spec.dtype}; "
-            "`kellet extract` writes its bytes"
+            f"tensor {spec.key!r}: no array can have the dtype {spec.dtype}. To get its bytes: kellet "
+            "extract FILE FOLDER"
         )
     return size
 
@@ -579,7 +585,7 @@ def missing_keys(what: str, missing: Sequence[Any], keys: Sequence[str]) -> KeyN
     """Return the error for keys of `missing` that are not among `keys`; what they belong to is `what`.
 
     >>> print(missing_keys("state dict net/weights", ["encodr.bias"], ["encoder.bias", "encoder.weight"]))
-    state dict net/weights has 2 keys; 1 that was asked for is not one of them:
+    state dict net/weights has 2 keys, but lacks 1 requested key:
         'encodr.bias'; did you mean encoder.bias?
     """
     lines = [
@@ -587,12 +593,7 @@ def missing_keys(what: str, missing: Sequence[Any], keys: Sequence[str]) -> KeyN
         for key in missing[:_SHOWN]
     ]
     lines = few_of([*lines, *map(repr, missing[_SHOWN:])], _SHOWN)
-    those = (
-        "1 that was asked for is not one"
-        if len(missing) == 1
-        else f"{len(missing):,} that were asked for are none"
-    )
-    head = f"{what} has {counted(len(keys), 'key')}; {those} of them:"
+    head = f"{what} has {counted(len(keys), 'key')}, but lacks {counted(len(missing), 'requested key')}:"
     return KeyNotStoredError(in_lines(head, in_lines(*lines, indent="    ")), tuple(missing))
 
 

@@ -205,9 +205,11 @@ def dtype_from_name(name: str) -> Any:
     try:
         return numpy_dtype(name)
     except ImportError as error:
-        raise ValueError(f"dtype {name} needs ml_dtypes, which is not installed here") from error
+        raise ValueError(
+            f"dtype {name} needs ml_dtypes, which is not installed: pip install ml_dtypes"
+        ) from error
     except TypeError as error:
-        raise ValueError(f"NumPy on this machine has no dtype {name!r}") from error
+        raise ValueError(f"NumPy on this machine lacks the dtype {name!r}") from error
 
 
 def stored_as(name: str) -> tuple[str, int]:
@@ -233,7 +235,7 @@ def dtype_of_stored(stored: str) -> str:
     ('<f4', 'bfloat16')
     """
     if stored not in ITEMSIZE:
-        raise ValueError(f"no array has the dtype {stored}: its elements lie packed")
+        raise ValueError(f"no array can have the dtype {stored}: its elements are packed")
     return WORDS[stored].spelling
 
 

@@ -147,7 +147,7 @@ def per_axis(index: object, rank: int) -> list[Any] | None:
         return None
     gaps = [at for at, part in enumerate(parts) if part is ...]
     if len(gaps) > 1 or len(parts) - len(gaps) > rank:
-        raise IndexError(f"found {len(parts)} indices of a tensor with {rank} axes; expected one for each")
+        raise IndexError(f"found {len(parts)} indices; expected at most {rank}, one for each axis")
     at = gaps[0] if gaps else len(parts)
     return [*parts[:at], *[slice(None)] * (rank - len(parts) + len(gaps)), *parts[at + 1 :]]
 

@@ -319,10 +319,10 @@ def _without_gaps(view: TensorData, order: list[int], start: int, stop: int) -> 
 class Shard:
     """A slice of a tensor, as a value of a state dict that several processes save together.
 
-    `tensor` is an array of NumPy or a tensor of kellet or PyTorch; `shape` that of the whole tensor, and
-    `offsets` says where the slice starts along each axis. The slices of all processes fill the whole.
+    `tensor` is an array of NumPy or a tensor of kellet or PyTorch. `shape` is the shape of the whole tensor,
+    `offsets` are the starts of the slice along each axis. The slices of all processes fill the whole.
 
-    Raises ArgumentError where the slice does not lie inside of that shape.
+    Raises ArgumentError if the slice does not lie inside the shape.
 
     >>> import numpy
     >>> Shard(numpy.zeros((2, 3)), shape=(4, 3), offsets=(2, 0)).box
@@ -354,13 +354,13 @@ class Shard:
 
     @property
     def box(self) -> Box:
-        """From where to where the slice reaches along each axis."""
+        """The start and the stop of the slice along each axis."""
         sizes = (int(n) for n in self.tensor.shape)
         return tuple((start, start + size) for start, size in zip(self.offsets, sizes, strict=True))
 
     @classmethod
     def cut(cls, tensor: Any, rank: int, size: int, axis: int = 0) -> Shard:
-        """Return the slice of a whole tensor that falls to one of `size` ranks; see `rank_range`.
+        """Return the slice of a whole tensor for one of `size` ranks; see `rank_range`.
 
         >>> import numpy
         >>> Shard.cut(numpy.arange(10).reshape(2, 5), rank=1, size=2, axis=1).tensor.tolist()
@@ -374,10 +374,10 @@ class Shard:
 
 
 def rank_range(extent: int, rank: int, size: int) -> tuple[int, int]:
-    """Return from where to where an axis of so many elements falls to one of `size` ranks.
+    """Return the start and the stop of one rank's part of an axis of `extent` elements.
 
-    All have the same number of elements, but for the last of them, which have fewer, or none. Raises
-    ArgumentError for a rank that there is not.
+    All ranks have the same number of elements, except the last, which have fewer or none. Raises
+    ArgumentError for a rank outside 0 to `size` - 1.
 
     >>> [rank_range(5, rank, 4) for rank in range(4)]
     [(0, 2), (2, 4), (4, 5), (5, 5)]
@@ -385,7 +385,7 @@ def rank_range(extent: int, rank: int, size: int) -> tuple[int, int]:
     Source: torch.chunk, by which the shards of PyTorch's DTensor are cut.
     """
     if not 0 <= rank < size:
-        raise ArgumentError(f"rank={rank}: expected a number from 0 to before size={size}")
+        raise ArgumentError(f"rank={rank}: expected 0 to {size - 1}, as size={size}")
     each = -(-extent // size)
     return min(rank * each, extent), min((rank + 1) * each, extent)
 
@@ -407,7 +407,7 @@ def cover_problem(shape: tuple[int, ...], parts: tuple[Box, ...]) -> str | None:
 
     >>> cover_problem((4, 2), (((0, 2), (0, 2)), ((2, 4), (0, 2))))
     >>> cover_problem((4, 2), (((0, 2), (0, 2)), ((3, 4), (0, 2))))
-    'its slices hold 6 of 8 elements; there is a hole'
+    'its slices hold 6 of 8 elements; the others are missing'
     >>> cover_problem((4,), (((0, 3),), ((2, 4),)))
     'the slices [0:3] and [2:4] overlap'
     """
@@ -424,7 +424,7 @@ def cover_problem(shape: tuple[int, ...], parts: tuple[Box, ...]) -> str | None:
                 return f"the slices {box_text(full[number])} and {box_text(other)} overlap"
     held = sum(math.prod(stop - start for start, stop in box) for box in full)
     whole = math.prod(shape)
-    return None if held == whole else f"its slices hold {held} of {whole} elements; there is a hole"
+    return None if held == whole else f"its slices hold {held} of {whole} elements; the others are missing"
 
 
 def box_text(box: Box) -> str:

@@ -174,7 +174,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: migrate({"a": np.ones(1)}, Migration("m", [rename("a", "b")])),  # type: ignore[arg-type]  # told
         "expected a state dict; the migrations come first, found Migration",
     ),
-    "a policy that is none": (lambda: exporter(policy=3), "unknown policy 3; one of auto, hermetic, strict"),
+    "a policy that is none": (
+        lambda: exporter(policy=3),
+        "unknown policy 3; expected auto, hermetic, strict",
+    ),
     "an importer that is none": (lambda: exporter(importer=3), "importer arg should be an Importer or a seq"),
     "a word for yes": (lambda: exporter(runnable="no"), "runnable='no': expected True or False, found str"),
     "a number for no": (lambda: exporter(fsync=0), "fsync=0: expected True or False, found int"),

@@ -122,7 +122,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "weights of a class": (
         lambda: exporter().save_state_dict("model", "weights", Net),
-        "expected a module or a mapping of names to values, got the class Net",
+        "expected a module or a mapping of names to values, found the class Net; pass an instance, Net(...)",
     ),
     "keys without a group": (
         lambda: exporter().save_state_dict("model", "weights", {"w": ONES}, keys=["w"]),
@@ -323,7 +323,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         r"metadata=\{\}: expected a CheckpointMetadata, or None, found dict",
     ),
     # policy
-    "rules first": (lambda: Policy([("deny", "a")]), r"unknown policy \[\('deny', 'a'\)\]; one of auto"),  # type: ignore[arg-type] - the mistake
+    "rules first": (lambda: Policy([("deny", "a")]), r"unknown policy \[\('deny', 'a'\)\]; expected auto"),  # type: ignore[arg-type] - the mistake
     "rules by position": (
         lambda: Policy("auto", [("deny", "a")]),  # type: ignore[list-item]  # told
         r"rules=\('deny', 'a'\): expected rules, found tuple; write Rule\('deny', GlobGroup\('tests\.\*\*'\)",
@@ -394,7 +394,7 @@ NOT_STORED: dict[str, tuple[Callable[[Any], object], str, type[Exception]]] = {
     "a key": (lambda one: one.load_state_dict("model", "weights")["v"], "has no tensor 'v'", KeyError),
     "a key that is a number": (
         lambda one: one.load_state_dict("model", "weights")[3],
-        "has 1 key; 1 that was asked for is not one of them:\n    3",
+        "has 1 key, but lacks 1 requested key:\n    3",
         KeyError,
     ),
     "several keys": (lambda one: one.load_state_dict("model", "weights").many(["v"]), "'v'", KeyError),

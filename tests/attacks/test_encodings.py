@@ -65,7 +65,7 @@ UNSAFE = (
 @pytest.mark.parametrize("encoding", UNSAFE.split())
 def test_a_source_in_any_other_encoding_is_not_shown(encoding: str, line: int, forger: type) -> None:
     source = b"\n" * (line - 1) + b"# -*- coding: " + encoding.encode() + b" -*-\n" + b"a" * 1000
-    message = f"line {line}: found the encoding '{encoding}'; expected utf-8, or one of the usual alphabets"
+    message = f"line {line}: found the encoding '{encoding}'; expected utf-8 or a common one"
     with PackageImporter(io.BytesIO(package(source, forger))) as importer:
         with pytest.raises(ArchiveError, match=f"module 'net', entry 'net.py', {message}"):
             importer.get_source("net")
@@ -89,8 +89,8 @@ def test_no_codec_is_looked_up_by_a_name_of_the_archive(monkeypatch: pytest.Monk
         (b"a = '\xff'", r"x, byte 5: found b'\\xff', which is not utf-8 \(invalid start byte\)"),
         (b"# coding: ascii\n'\xc3\xa4'", r"x, byte 17: found b'\\xc3', which is not ascii"),
         (codecs.BOM_UTF16_LE + "a = 1".encode("utf-16-le"), r"x, byte 0: found b'\\xff', which is not utf-8"),
-        (codecs.BOM_UTF8 + b"# coding: latin-1\n", "the encoding 'latin-1' behind the mark of UTF-8"),
-        (b"# coding: iso-8859-12\n", "'iso-8859-12', which Python does not have"),
+        (codecs.BOM_UTF8 + b"# coding: latin-1\n", "the encoding 'latin-1' after a byte order mark of UTF-8"),
+        (b"# coding: iso-8859-12\n", "'iso-8859-12', which this Python lacks"),
     ],
 )
 def test_bytes_of_another_encoding_are_told_with_their_place(source: bytes, message: str) -> None:

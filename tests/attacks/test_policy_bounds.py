@@ -73,7 +73,7 @@ def test_a_policy_of_many_mistakes_tells_the_first_of_them() -> None:
     with pytest.raises(PolicyFileError) as caught:
         parse_policy("rules = [" + "{}," * 100 + "]")
     lines = str(caught.value).splitlines()
-    assert lines[1] == "    rule 1: action must be one of intern, extern, mock, deny, got None"
+    assert lines[1] == "    rule 1: action: expected one of intern, extern, mock, deny, found none"
     assert lines[11:] == ["    and 190 more"]
     assert len(caught.value.problems) == 200
 

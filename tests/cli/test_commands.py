@@ -245,7 +245,7 @@ def test_a_refused_export_writes_nothing_and_says_everything(run: Run, tmp_path:
     assert target.read_bytes() == b"old"
     assert "* Module was denied by a pattern.\n    numpy\n" in errors
     assert "* Module did not match against any action pattern." in errors
-    assert '      To paste: exporter.intern("shop.**")  # project code\n' in errors
+    assert "      To paste: --intern 'shop.**'  # project code\n" in errors
 
 
 ZOO = {
@@ -363,7 +363,7 @@ def test_plan_tells_by_its_exit_code_whether_it_would_go_through(run: Run) -> No
     assert run("plan", "shop.net")[0] == 0
     code, out, _ = run("plan", "shop.net", "--policy", "strict")
     assert code == 1
-    assert '      To paste: exporter.intern("shop.**")  # project code\n' in out
+    assert "      To paste: --intern 'shop.**'  # project code\n" in out
 
 
 def test_plan_for_machines_holds_everything(run: Run) -> None:
@@ -595,7 +595,7 @@ def test_a_wrong_policy_file_is_exit_code_1_and_an_absent_one_3(run: Run, tmp_pa
     (tmp_path / "policy.toml").write_text('rules = [{ action = "drop", include = "a" }]')
     code, _, errors = run("plan", "shop.net", "--policy", tmp_path / "policy.toml")
     assert code == 1
-    assert "rule 1: action must be one of intern, extern, mock, deny, got 'drop'" in errors
+    assert "rule 1: action: expected one of intern, extern, mock, deny, found 'drop'" in errors
     assert run("plan", "shop.net", "--policy", "absent.toml")[0] == 3
 
 

@@ -336,7 +336,10 @@ def test_an_object_of_stored_code_without_an_example_is_told_in_one_line(shop: A
     made = {"Words": shop.words, "double": shop.double}
     obj = made.get(name) or getattr(shop, name)()
     assert told_at_the_end(obj) == [
-        "outputs are not checked: give example= where it is saved (the archive, shop/thing)"
+        (
+            "outputs are not checked (the archive, shop/thing). Add an example to the call that saves it: "
+            "example=x"
+        )
     ]
 
 

@@ -164,9 +164,9 @@ def test_a_loader_that_makes_the_code_is_named_with_the_module(
     assert word == there
     (warning,) = warnings
     assert warning == (
-        f"hookpkg.part is loaded by {loader.__module__}.{loader.__name__}, and what runs here need not be "
-        "its source; the archive runs the source as it is. Import it without that loader to compare, store "
-        "what the loader makes of it (save_source_string), or require it at the target (extern)"
+        f"hookpkg.part is loaded by {loader.__module__}.{loader.__name__}, which may change its code; the "
+        "archive runs the source unchanged. Import it without that loader to compare, or require it at the "
+        'target: exporter.extern("hookpkg.part")'
     )
 
 

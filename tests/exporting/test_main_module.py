@@ -129,7 +129,7 @@ def test_what_was_typed_in_is_refused_with_the_reason(tmp_path: Path) -> None:
         "print(exporter.plan().problems[0].context)\n"
     )
     printed = run("-c", code, cwd=tmp_path)
-    assert printed == "it was typed in, and its source is nowhere: put it into a file or a notebook\n"
+    assert printed == "its source was typed in and is in no file: put it into a file or a notebook\n"
 
 
 TRAINS = """
@@ -207,7 +207,7 @@ def test_an_effect_that_would_be_lost_keeps_the_archive_from_being_written(tmp_p
     line = script.splitlines().index(more) + 1
     printed = run("script.py", target, cwd=tmp_path).splitlines()
     assert len(printed) == 2
-    assert printed[1].startswith(f"__main__ {line}: `{more}` would not run where it is loaded; ")
+    assert printed[1].startswith(f"__main__ {line}: `{more}` does not run when the archive is loaded; ")
     assert not target.exists()
 
 
@@ -234,7 +234,10 @@ def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path
     printed = run("-c", code, tmp_path / "net.kellet", json.dumps(cells), cwd=tmp_path)
     assert "* Parts of this script or notebook that an object needs cannot be stored. Change each" in printed
     assert "or move the definitions into a module.\n    __main__\n" in printed
-    assert "Context: In[2]:2: `for here in [1]:` would not run where it is loaded; ROWS is read by" in printed
+    assert (
+        "Context: In[2]:2: `for here in [1]:` does not run when the archive is loaded; ROWS is read by"
+        in printed
+    )
     assert not (tmp_path / "net.kellet").exists()
 
 
@@ -389,7 +392,7 @@ def test_a_closure_and_a_lambda_of_a_notebook_come_back(tmp_path: Path) -> None:
 def test_an_object_of_an_earlier_run_of_a_cell_is_told_the_cells(tmp_path: Path) -> None:
     cells = ("class Net:\n    size = 3", "model = Net()", "class Net:\n    size = 3")
     printed = run("-c", in_cells(*cells, EXPORT), tmp_path / "net.kellet", cwd=tmp_path)
-    assert "it is defined by In[1] and In[3], and this one is of an earlier run." in printed
+    assert "In[1] and In[3] define it, and this object is of an earlier run." in printed
     assert not (tmp_path / "net.kellet").exists()
 
 
@@ -400,7 +403,7 @@ def test_a_script_that_was_edited_while_it_ran_is_not_stored_as_it_is_now(tmp_pa
     )
     (tmp_path / "script.py").write_text(script + EXPORT)
     printed = run("script.py", tmp_path / "net.kellet", cwd=tmp_path)
-    assert "script.py:1: Net.__call__ is not the one in memory: this text has changed since" in printed
+    assert "script.py:1: Net.__call__ differs from the code in memory: this text was changed" in printed
     assert not (tmp_path / "net.kellet").exists()
 
 

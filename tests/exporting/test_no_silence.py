@@ -52,9 +52,9 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
         "the archive: possible problems at the target\ndata files left out (exporter.save_binary() stores "
         "one):\n    box/.env  3 B  it looks like a secret\n\nwarnings:\n    mock('never.**') matched no "
         "module\n    absent_plots was not found here. Code that imports it fails at the target as it does "
-        "here (app.py:6)\n    the modules that importlib.import_module('plugins.' + name) at app.py:3 "
-        "loads are unknown, as prove=False runs nothing. Prove the archive with an example, or store "
-        "each with exporter.save_module()\n"
+        "here (app.py:6)\n    importlib.import_module('plugins.' + name) at app.py:3: nothing was run, so "
+        "the modules that it loads are unknown. Prove the archive with an example (example=x, --example "
+        "x.npz), or store each module: exporter.save_module(name)\n"
     )
 
 
@@ -71,7 +71,9 @@ def test_without_a_run_one_warning_says_what_nobody_saw(project: Project) -> Non
     project({"plugins/__init__.py": "", "app.py": PLUGINS + PLUGINS.replace("def ", "def other_")})
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
-    with pytest.warns(PackagingWarning, match=r"at app\.py:3, with 1 other in the plan, loads are unknown"):
+    with pytest.warns(
+        PackagingWarning, match=r"at app\.py:3 and 1 other import in the plan: nothing was run"
+    ):
         exporter.close()
 
 

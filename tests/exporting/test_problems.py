@@ -422,7 +422,7 @@ def test_objects_that_one_reload_made_old_are_told_once(project: Project) -> Non
         "many[1], many[2], many[3] and 2 more",
         "nested.1.0",
     ]
-    assert all("dial was loaded again after this one was made (importlib.reload" in text for text in told)
+    assert all("dial was loaded again after this object was made (importlib.reload" in text for text in told)
 
 
 @pytest.mark.unix  # where capitals make no difference there are no two such files

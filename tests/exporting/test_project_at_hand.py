@@ -149,7 +149,7 @@ def test_bytecode_without_source_says_what_it_is(project: Project) -> None:
         (
             "locked.sauce",
             (
-                f"{folder}/locked/sauce.pyc: only bytecode is here, without its source. Put the source "
+                f"{folder}/locked/sauce.pyc: it has bytecode, but no source. Put the source "
                 "beside it, or require the package at the target"
             ),
             'exporter.extern("locked.**")',

@@ -399,7 +399,7 @@ def test_the_smallest_files_of_a_package_go_along_and_the_others_are_listed(
     assert [file.name for file in plan.data_files] == ["net/words/b.txt", "net/words/c.txt", "other/d.bin"]
     assert [(file.name, file.size, file.because) for file in plan.left_out] == [
         ("net/.env", 900, "it looks like a secret"),
-        ("net/a.bin", 700, "with smaller ones it is more than 1000 B"),
+        ("net/a.bin", 700, "with it, data files exceed 1000 B"),
     ]
     assert plan.ok
     heading, *told = plan.concerns().splitlines()
@@ -535,7 +535,7 @@ def test_of_a_large_folder_that_a_run_lists_the_smallest_files_go_along_and_the_
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("lamp").read)
     exporter.save_example("model", {})
-    with pytest.warns(PackagingWarning, match=r"runs/c\.bin  9.8 KiB  with smaller ones it is more than"):
+    with pytest.warns(PackagingWarning, match=r"runs/c\.bin  9.8 KiB  with it, data files exceed"):
         exporter.close()
     plan = exporter.plan()
     assert [file.name for file in plan.data_files] == ["runs/a.bin"]

@@ -337,7 +337,7 @@ WITHOUT = {
     "no memory": ("refuse(subprocess, 'Popen', OSError(12, 'no memory'))", "no memory"),
     "no pipes": ("refuse(os, 'pipe', OSError(24, 'too many'))", "too many"),
     "no sockets": ("refuse(socket, 'socket', PermissionError(1, 'not permitted'))", "not permitted"),
-    "no folder": ("tempfile.tempdir = '/proc/nowhere'", "no folder for temporary files (TMPDIR)"),
+    "no folder": ("tempfile.tempdir = '/proc/nowhere'", "no folder for temporary files can be made (TMPDIR)"),
 }
 WITHOUT_ANY = """
     import os, socket, subprocess, sys, tempfile, warnings
@@ -367,7 +367,7 @@ def test_one_warning_says_why_there_is_none(place: Place, refuse: str, why: str)
     said = place.said("script.py", place.file).splitlines()
     assert said[0] == "False"
     assert said[1].startswith("PackagingWarning")
-    assert any(why in line and "say prove=False" in line for line in said)
+    assert any(why in line and "write prove=False" in line for line in said)
     assert len(said) < 40
     assert sorted(os.listdir(place.folder)) == ["cache", "elsewhere", "here", "out.kellet", "temporary"]
     assert os.listdir(temporary) == []

@@ -161,7 +161,7 @@ FOUND: dict[str, Any] = {
         4,
         "",
         (
-            "kellet: No module named 'looms.shutle': no module of that name was found\n"
+            "kellet: No module named 'looms.shutle': nothing on sys.path has this name\n"
             "  did you mean looms.shuttle?\n"
         ),
     ],

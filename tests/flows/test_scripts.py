@@ -46,7 +46,7 @@ CASES = {
         "15",
         guarded=False,
         arguments=["--times", "5"],
-        refused="options is read by Net.__call__ (line 7): let the object hold it",
+        refused="options is read by Net.__call__ (line 7): pass it to `__init__`",
         mend={"x * options.times": "x * self.times"},
     ),
     "arguments in a main block": Case(
@@ -130,7 +130,7 @@ CASES = {
         model = Net()
         """,
         "46",
-        refused="`TABLE = Registry()` would not run where it is loaded; TABLE is read by Net.__call__ ",
+        refused="`TABLE = Registry()` does not run when the archive is loaded; TABLE is read by Net.__call__",
         mend={
             """class Registry(dict):
             def __call__(self, name):
@@ -174,7 +174,7 @@ CASES = {
         """,
         "([('a', 5), ('b', 2), ('c', 1)], 2.2)",
         guarded=False,
-        refused="MEAN is 2.2 here and None there (__main__.py:3)",
+        refused="MEAN is 2.2 here and None in the clean process (__main__.py:3)",
         calls=('exporter.save_example("model", {"x": 3})',),
         mend={
             "return self\n": "self.seen, self.mean = dict(SEEN), MEAN\n                return self\n",
@@ -230,7 +230,7 @@ CASES = {
         """,
         "[4, [0, 1, 4], 1, [2, 3], 12]",
         guarded=False,
-        refused="__main__.TABLE is [0, 1, 4] here and [] there (__main__.py:8)",
+        refused="__main__.TABLE is [0, 1, 4] here and [] in the clean process (__main__.py:8)",
         mend={
             """TABLE = []
         for n in range(3):
@@ -263,7 +263,7 @@ CASES = {
         model = Net()
         """,
         "21",
-        refused="board.RATE is 7 here and 1 there (board.py:1)",
+        refused="board.RATE is 7 here and 1 in the clean process (board.py:1)",
         calls=('exporter.save_example("model", {"x": 3})',),
         mend={
             "class Net:": "class Net:\n            def __init__(self, rate): self.rate = rate",

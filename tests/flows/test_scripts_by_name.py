@@ -13,12 +13,12 @@ from tests.flows.scripts import Scripts
 
 NET = "class Net:\n    def __call__(self, x): return {}\nmodel = Net()\n"
 """A class that reads what stands in the place."""
-WAYS = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
+WAYS = "pass it to `__init__` and keep it as an attribute, or move it into a module and import it"
 THERE = "where it is loaded"
 NOT_RUN = f"would not run {THERE}"
-NOWHERE = "no statement binds it that could be stored (a main block, `exec`, a magic or the notebook does)"
+NOWHERE = "but only a main block, `exec`, a magic or the notebook defines it, and these are not stored"
 OTHER = (
-    "is not the one in memory: this text has changed since, or stopped before it came here; run it again, "
+    "differs from the code in memory: this text was changed, or stopped before it came here; run it again, "
     "and make the objects again"
 )
 
@@ -194,7 +194,7 @@ SCRIPTS = {
     ),
     "a table that a loop fills": (
         "TABLE = {}\nfor n in range(2): TABLE[n] = n * n\n" + NET.format("TABLE[x]"),
-        "__main__.TABLE is {0: 0, 1: 1} here and {} there (__main__.py:1)",
+        "__main__.TABLE is {0: 0, 1: 1} here and {} in the clean process (__main__.py:1)",
     ),
     "a table that is written into": (
         "TABLE = {}\nTABLE['a'] = 1\n" + NET.format("TABLE[x]"),
@@ -321,7 +321,7 @@ NOTEBOOKS = {
     ),
     "a cell that failed before it came to its class": (
         [NET.format("x + 1"), "1 / 0\n" + NET.format("x + 2")],
-        "Net is stored as In[1]:1 defines it, as in memory, not as In[2]:2",
+        "Net is stored as defined at In[1]:1, which is in memory, not as at In[2]:2",
     ),
     "a definition that is another one in memory": (
         [

@@ -145,7 +145,7 @@ import pkg.never
         ("pkg.lost.deep", "missing", "pkg/a.py", 1),
     ]
     assert closure.problems[0].message == (
-        "pkg.gone has no source to store: no module of that name was found"
+        "pkg.gone has no source to store: nothing on sys.path has this name"
     )
     assert told(closure.why("pkg.lost.deep")) == [
         ":0 root pkg",

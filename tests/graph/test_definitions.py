@@ -76,8 +76,8 @@ def test_an_attribute_of_a_class_needs_nothing_of_the_same_name(line: str) -> No
 def test_what_is_needed_and_no_definition_is_told_with_its_reader(net: str, reader: str) -> None:
     (problem,) = Definitions([LOOP + net], ["Net"], {}, "net.py").problems
     assert problem == (
-        "net.py:2: `for batch in data:` would not run where it is loaded; loss is read by "
-        f"{reader}: let the object hold it (an attribute that `__init__` is given), or move it into a module"
+        "net.py:2: `for batch in data:` does not run when the archive is loaded; loss is read by "
+        f"{reader}: pass it to `__init__` and keep it as an attribute, or move it into a module and import it"
     )
 
 
@@ -142,13 +142,14 @@ def test_what_would_run_is_refused(line: str) -> None:
     (problem,) = Definitions(
         [f"{HEAD}{line}\nclass Net:\n    def f(self): return VALUE\n"], ["Net"], {}
     ).problems
-    assert "would not run where it is loaded; VALUE is read by Net.f (In[0]:" in problem
+    assert "does not run when the archive is loaded; VALUE is read by Net.f (In[0]:" in problem
 
 
 def test_each_name_that_a_refused_statement_binds_is_told() -> None:
     script = "a, b, c = 1, input(), 2\ndef f(): return a, b\n"
-    assert [one.partition(": let")[0] for one in Definitions([script], ["f"], {}, "s.py").problems] == [
-        f"s.py:1: `a, b, c = (1, input(), 2)` would not run where it is loaded; {name} is read by f (line 2)"
+    assert [one.partition(": pass")[0] for one in Definitions([script], ["f"], {}, "s.py").problems] == [
+        f"s.py:1: `a, b, c = (1, input(), 2)` does not run when the archive is loaded; {name} is read by f "
+        "(line 2)"
         for name in "ab"
     ]
 
@@ -191,8 +192,8 @@ def test_a_star_import_stays_where_a_name_may_come_from_it() -> None:
 def test_what_stands_in_no_definition_that_is_stored_is_told_without_a_place() -> None:
     (problem,) = Definitions(["exec('class Net: pass')"], ["Net"], {"Net": object}).problems
     assert problem == (
-        "Net is stored, and no statement binds it that could be stored (a main block, `exec`, a magic or the "
-        "notebook does): define it by `def`, `class` or `=`"
+        "Net is needed, but only a main block, `exec`, a magic or the notebook defines it, and these are not "
+        "stored: define it by `def`, `class` or `=`"
     )
 
 
@@ -204,11 +205,13 @@ def test_what_was_deleted_is_deleted_there_too() -> None:
     assert kept(script) == [1, 2, 4, 6]
     assert kept("x = 1\ndel x\nx = 2\nclass Net:\n    def f(self): return x\n") == [3, 4]
     (problem,) = Definitions([f"ROWS = [1]\n{NET}return ROWS\ndel ROWS[0]"], ["Net"], {}, "net.py").problems
-    assert problem.startswith("net.py:5: `del ROWS[0]` would not run where it is loaded; ROWS is read by")
+    assert problem.startswith(
+        "net.py:5: `del ROWS[0]` does not run when the archive is loaded; ROWS is read by"
+    )
 
 
 def test_what_a_star_import_brings_may_be_called() -> None:
     read = f"{NET}return HALF"
     assert kept(f"from fractions import *\nHALF = Fraction(1, 2)\n{read}") == [1, 2, 3]
     (problem,) = Definitions([f"from fractions import *\nHALF = half()\n{read}"], ["Net"], {}).problems
-    assert problem.startswith("In[0]:2: `HALF = half()` would not run")
+    assert problem.startswith("In[0]:2: `HALF = half()` does not run")

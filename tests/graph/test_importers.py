@@ -92,7 +92,7 @@ def test_an_object_made_at_run_time_is_a_mismatch_that_says_so() -> None:
     made = type("Fraction", (), {"__module__": "fractions"})
     message = (
         r"^The name fractions:Fraction leads to another object, <class 'fractions\.Fraction'>: this one was "
-        r"made while code ran .* Give it a name of its own at the top of a module, or store what makes it\.$"
+        r"made by a function or a decorator, .* or give each its own top-level name\.$"
     )
     with pytest.raises(ObjMismatchError, match=message):
         sys_importer.get_name(made)
@@ -101,8 +101,8 @@ def test_an_object_made_at_run_time_is_a_mismatch_that_says_so() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Net", "reloaded was loaded again after this one was made .* Make the objects again"),
-        ("build", "as reloaded was loaded again, after which objects are to be made again"),
+        ("Net", "reloaded was loaded again after this object was made .* Make the object again"),
+        ("build", "because reloaded was loaded again.* After a reload, make the object again"),
     ],
 )
 def test_an_object_from_before_a_reload_is_to_be_made_again(
@@ -125,7 +125,7 @@ def test_functions_that_the_same_lines_made_are_told_apart_by_a_function(
     project({"looped.py": code})
     first, last = importlib.import_module("looped").steps
     assert sys_importer.get_name(last) == ("looped", "f")
-    with pytest.raises(ObjMismatchError, match="which the same lines made later: in a loop, where"):
+    with pytest.raises(ObjMismatchError, match="the same lines ran again, in a loop or because looped was"):
         sys_importer.get_name(first)
 
 
@@ -142,7 +142,7 @@ def test_an_object_that_another_one_stands_for_was_not_loaded_again(
     project({"wrapped.py": f"{code}\nold = type('Net', (), {{}}) if type(Net) is type else first\n"})
     module = importlib.import_module("wrapped")
     module.old.__qualname__ = "Net"
-    with pytest.raises(ObjMismatchError, match="this one was made while code ran"):
+    with pytest.raises(ObjMismatchError, match="this one was made by a function or a decorator"):
         sys_importer.get_name(module.old)
 
 

@@ -96,7 +96,7 @@ def test_where_no_source_is_kept_the_reason_is_told() -> None:
     exec("def area(r): return r", vars(module))
     source = source_of_main(main=module)
     assert source.text is None
-    assert "it was typed in, and its source is nowhere" in source.problem
+    assert "its source was typed in and is in no file" in source.problem
 
 
 class Shell:

@@ -79,7 +79,7 @@ def test_all_unknown_keys_are_one_error_before_anything_is_read(archive: Path, l
         importer.archive.progress = lambda done, size: seen.append(done)
         unknown = ["bsae", "layer3.weigth", *(f"{n}" for n in range(6))]
         said = (
-            r"weights/net has 46 keys; 8 that were asked for are none of them:\n    'bsae'; did you "
+            r"weights/net has 46 keys, but lacks 8 requested keys:\n    'bsae'; did you "
             r"mean base\?\n    'layer3.weigth'; did you mean layer3.weight\?\n    '0'\n    '1'\n    '2'\n    "
             r"and 3 more"
         )
@@ -104,7 +104,7 @@ def test_names_are_compared_within_bounds(tmp_path: Path) -> None:
 def test_what_is_no_list_of_keys_is_refused(archive: Path, keys: Any) -> None:
     with (
         PackageImporter(archive) as importer,
-        pytest.raises(ArgumentError, match="expected several keys, as a list of str"),
+        pytest.raises(ArgumentError, match="expected a list of keys, as"),
     ):
         importer.load_state_dict("weights", "net").many(keys)
 

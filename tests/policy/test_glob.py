@@ -51,9 +51,9 @@ def test_a_double_star_inside_a_part_is_refused() -> None:
 
 
 def test_a_pattern_that_is_no_string_is_refused() -> None:
-    with pytest.raises(TypeError, match="a pattern must be a string, got int: 3"):
+    with pytest.raises(TypeError, match="pattern 3: expected a string, found int"):
         GlobGroup(["a", 3])  # type: ignore[list-item]  # the wrong argument under test
-    with pytest.raises(TypeError, match="patterns must be a string or several, got int: 3"):
+    with pytest.raises(TypeError, match="patterns=3: expected a string or a list of them, found int"):
         GlobGroup(3)  # type: ignore[arg-type]  # likewise
 
 

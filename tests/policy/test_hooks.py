@@ -99,7 +99,7 @@ def test_a_hook_that_takes_neither_form_is_refused_when_registered() -> None:
 def test_another_answer_than_a_decision_is_an_error(answer: object) -> None:
     hooks = ActionHooks()
     hooks.register("intern", lambda exporter, name, decision: answer)
-    with pytest.raises(HookAnswerError, match=r"for module pkg\.net: expected None or a Decision, got"):
+    with pytest.raises(HookAnswerError, match=r"for module pkg\.net: expected None or a Decision, found"):
         hooks.run(None, "pkg.net", INTERN)
     assert issubclass(HookAnswerError, TypeError)
 

@@ -96,9 +96,7 @@ def test_explicit_rules_come_before_a_preset() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_choices() -> None:
-    with pytest.raises(
-        ValueError, match="unknown policy 'lenient'; one of auto, hermetic, strict, None, or a policy"
-    ):
+    with pytest.raises(ValueError, match="unknown policy 'lenient'; expected auto, hermetic, strict, None"):
         Policy("lenient")  # type: ignore[arg-type]  # the wrong argument under test
 
 
@@ -147,7 +145,7 @@ def test_decisions_are_frozen_and_checked() -> None:
         ArgumentError, match="action='drop': expected one of 'intern', 'extern', 'mock', 'deny'"
     ):
         decision.replace(action="drop")
-    with pytest.raises(ArgumentError, match="a decision with a source must intern, not extern"):
+    with pytest.raises(ArgumentError, match="source=: a decision to extern stores none"):
         decision.replace(action="extern", source="x = 1")
 
 

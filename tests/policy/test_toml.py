@@ -61,15 +61,18 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
     assert str(caught.value).splitlines() == [
         "policy p.toml cannot be used:",
         "    unknown key 'presets'; expected one of preset, rules, exclude_data, variables",
-        "    unknown policy 'lenient'; one of auto, hermetic, strict, None, or a policy file (.toml)",
-        "    rule 1: action must be one of intern, extern, mock, deny, got 'drop'",
+        (
+            "    unknown policy 'lenient'; expected auto, hermetic, strict, None (--policy none), or a "
+            "policy file (.toml)"
+        ),
+        "    rule 1: action: expected one of intern, extern, mock, deny, found 'drop'",
         "    rule 2: ** can only appear as an entire path segment, found '**b'",
-        "    rule 3: unknown key 'when'; one of action, include, exclude, allow_empty, because",
-        "    rule 3: include is missing",
-        "    rule 3: allow_empty must be true or false, got 'no'",
-        "    rule 3: because must be text, got 1",
-        "    rule 3: patterns must be a string or several, got int: 3",
-        "    rule 4: must be a table, got str",
+        "    rule 3: unknown key 'when'; expected one of action, include, exclude, allow_empty, because",
+        '    rule 3: include: expected a pattern, as "net.**", found none',
+        "    rule 3: allow_empty: expected true or false, found 'no'",
+        "    rule 3: because: expected text, found 1",
+        "    rule 3: patterns=3: expected a string or a list of them, found int",
+        "    rule 4: expected a table, found str",
     ]
 
 
@@ -93,13 +96,13 @@ def test_excluded_data_and_variables_that_mean_nothing_are_refused() -> None:
         parse_policy(text, where="p.toml")
     assert str(caught.value).splitlines() == [
         "policy p.toml cannot be used:",
-        "    exclude_data must be a pattern or a list of them, got int",
+        "    exclude_data: expected a pattern or a list of them, found int",
         "    variables='A=all': expected the name of a variable, as 'NET_WIDTH', or '*'",
     ]
 
 
 def test_rules_that_are_no_list_are_refused() -> None:
-    with pytest.raises(PolicyFileError, match="rules must be a list of tables, got str"):
+    with pytest.raises(PolicyFileError, match="rules: expected a list of tables, found str"):
         parse_policy('rules = "intern"')
 
 

@@ -79,7 +79,7 @@ def test_code_that_configurations_name_is_not_run_unasked(tmp_path: Path) -> Non
     for name in ("net.py", "words.py", "other.py"):
         (tmp_path / name).touch()
     with pytest.raises(
-        PretrainedError, match=r"names code in the folder, gone\.py, net\.py, words\.py, which"
+        PretrainedError, match=r"runs code in the folder, gone\.py, net\.py, words\.py\. Read"
     ):
         open_pretrained(tmp_path)
 
@@ -95,7 +95,7 @@ def test_an_honest_folder_is_read_by_its_library(tmp_path: Path, monkeypatch: py
 
     library = SimpleNamespace(Net=SimpleNamespace(from_pretrained=fail))
     monkeypatch.setitem(sys.modules, "transformers", library)  # type: ignore[arg-type]  # what is asked of it
-    with pytest.raises(PretrainedError, match=r"No module named 'torch\.nn'; install torch here"):
+    with pytest.raises(PretrainedError, match=r"No module named 'torch\.nn'. Run: pip install torch"):
         open_pretrained(tmp_path)
     assert read == [str(tmp_path)]
 
@@ -114,7 +114,7 @@ def test_a_model_without_torch_names_what_is_missing(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "packaged_pretrained", raising=False)
-    with pytest.raises(PretrainedError, match="; install torch here"):
+    with pytest.raises(PretrainedError, match="Run: pip install torch"):
         PackageExporter(BytesIO(), prove=False).save_pretrained(Net())
     assert "packaged_pretrained" not in sys.modules
 

@@ -57,7 +57,7 @@ def test_a_model_that_reads_images_as_marks_in_a_text_is_refused_with_a_way_out(
 ) -> None:
     parts = open_pretrained(made("clip"))
     parts.model.config.image_token_id = 7
-    said = "CLIPModel reads images or sounds as marks in a text .image_token_id in its .*save_object"
+    said = r"CLIPModel takes texts with marks for images or sounds .image_token_id.*packager\.save"
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False)
     with pytest.raises(PretrainedError, match=said):
         exporter.save_pretrained(parts.model, tokenizer=parts.tokenizer, processor=parts.processor)

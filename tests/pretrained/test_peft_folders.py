@@ -62,7 +62,7 @@ def test_an_adapter_is_packed_with_its_base_model(made: Made, tmp_path: Path) ->
 def test_an_adapter_without_its_base_model_says_where_it_is_looked_for(made: Made, tmp_path: Path) -> None:
     config = json.loads((made("peft") / "adapter_config.json").read_text("utf-8"))
     (tmp_path / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "gone"}))
-    with pytest.raises(PretrainedError, match="its adapter is for gone, which is no folder here"):
+    with pytest.raises(PretrainedError, match="its adapter needs the base model gone"):
         open_pretrained(tmp_path)
 
 

@@ -180,7 +180,7 @@ def test_a_model_of_texts_and_sounds_compares_them(made: Made, tmp_path: Path) -
 
 def test_code_in_the_folder_is_run_only_where_that_is_said(made: Made, tmp_path: Path) -> None:
     with pytest.raises(
-        PretrainedError, match=r"names code in the folder, modeling_tiny\.py, which is run .*remote_code=True"
+        PretrainedError, match=r"runs code in the folder, modeling_tiny\.py\. .*remote_code=True"
     ):
         open_pretrained(made("remote"))
     wrapper, exporter = packed(made("remote"), tmp_path / "net.kellet", remote_code=True)
@@ -212,7 +212,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False)
     with pytest.raises(ArgumentError, match=r"expected a folder, or a model of .* found a builtins\.int"):
         exporter.save_pretrained(3)
-    with pytest.raises(ArgumentError, match="got a folder, and a tokenizer or processor besides"):
+    with pytest.raises(ArgumentError, match="found a folder with tokenizer= or processor="):
         exporter.save_pretrained(tmp_path, tokenizer=object())
 
 
@@ -275,7 +275,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": "DDPMPipeline"}))
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(
-        PretrainedError, match=r"it is of diffusers, and importing that failed: .*; install diffusers here"
+        PretrainedError, match=r"it needs diffusers, which cannot be imported: .*pip install diffusers"
     ):
         open_pretrained(tmp_path)
 

@@ -166,7 +166,7 @@ def test_what_code_does_outside_of_the_archive_is_noted(project, tmp_path):
     """
     project({"probe.py": textwrap.dedent(code)})
     exporter = proved(tmp_path)
-    with pytest.warns(PackagingWarning, match=r"code of the archive opened 'made\.txt', relative"):
+    with pytest.warns(PackagingWarning, match=r"stored code opened 'made\.txt', relative"):
         exporter.close()
     effects = exporter.proof.effects
     assert [(effect.kind, effect.place.line, effect.place.function) for effect in effects] == [
@@ -176,7 +176,7 @@ def test_what_code_does_outside_of_the_archive_is_noted(project, tmp_path):
     frame = ProofFrame("probe.py", 5, "reach", "", True)
     what = "'made.txt', relative to the working directory"
     assert effects[0] == Effect("opened", what, frame)
-    assert f"in the proof, code of the archive opened {what}, at {frame}" in exporter.plan().warnings
+    assert f"in the proof, stored code opened {what}, at {frame}" in exporter.plan().warnings
 
 
 def test_a_process_that_takes_too_long_is_ended(project, tmp_path):
@@ -184,7 +184,12 @@ def test_a_process_that_takes_too_long_is_ended(project, tmp_path):
     proved(tmp_path, prove=False).close()
     proof = opened(tmp_path / "probe.kellet", modules=("probe",), timeout=1.5)
     assert proof.failures == (
-        ProofFailure("died", "module probe", "the process had not ended after 1.5 seconds (import)"),
+        ProofFailure(
+            "died",
+            "module probe",
+            "the clean process was not done after 1.5 seconds (import)",
+            advice="to allow an hour, set KELLET_PROOF_SECONDS=3600 in the environment",
+        ),
     )
 
 
@@ -206,7 +211,7 @@ def test_a_python_that_does_not_answer_is_no_proof(project, tmp_path, monkeypatc
     exporter = proved(tmp_path)
     (tmp_path / "python").symlink_to("/bin/false")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.warns(PackagingWarning, match=r"the process ended before it began \(exit code 1\)"):
+    with pytest.warns(PackagingWarning, match=r"the clean process ended before it began \(exit code 1\)"):
         exporter.close()
 
 
@@ -219,7 +224,7 @@ def test_a_python_that_never_answers_is_told_as_such(project, tmp_path, monkeypa
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     for module in (clean_process, conversation):
         monkeypatch.setattr(module, "MOST_TO_BEGIN", 0.3)
-    with pytest.warns(PackagingWarning, match=r"the process did not begin within 0\.3 seconds"):
+    with pytest.warns(PackagingWarning, match=r"the clean process did not begin within 0\.3 seconds"):
         exporter.close()
 
 
@@ -227,7 +232,7 @@ def test_a_python_that_never_answers_is_told_as_such(project, tmp_path, monkeypa
 def test_a_person_can_set_how_long_it_may_take(project, tmp_path, monkeypatch):
     project({"probe.py": "import time\ntime.sleep(60)\n"})
     monkeypatch.setenv("KELLET_PROOF_SECONDS", "3")
-    with pytest.raises(ProofError, match=r"the process had not ended after [0-9.]+ seconds"):
+    with pytest.raises(ProofError, match=r"the clean process was not done after [0-9.]+ seconds"):
         proved(tmp_path).close()
     monkeypatch.setenv("KELLET_PROOF_SECONDS", "long")
     with pytest.raises(ArgumentError, match="KELLET_PROOF_SECONDS='long': expected a number of seconds"):

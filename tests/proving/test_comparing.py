@@ -64,8 +64,8 @@ def test_the_same_comes_back_a_nan_too(come_back):
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("self.asked = 0", "net has 'asked', which it lacked when it was stored"),
-        ("del self.meta['best']", "net['meta'] lacks 'best', which it had when it was stored"),
+        ("self.asked = 0", "net has 'asked', which the stored one lacks"),
+        ("del self.meta['best']", "net['meta'] lacks 'best', which the stored one has"),
         ("self.meta['width'] = 4", "net['meta']: 'width' was 3 and is 4"),
         ("self.meta['best'] = 0.5", "net['meta']: 'best' was nan and is 0.5"),
         ("self.meta['width'] = 'x' * 90", "net['meta']: was ['width', 3, 'best', nan] and is ['xxx"),
@@ -75,7 +75,7 @@ def test_the_same_comes_back_a_nan_too(come_back):
 def test_what_differs_is_named_by_its_place(come_back, line, found):
     with pytest.raises(NotAsStoredError) as caught:
         come_back(line)
-    assert str(caught.value).startswith(f"what was loaded is not what was stored: {found}")
+    assert str(caught.value).startswith(f"the loaded object is not the stored one: {found}")
 
 
 def test_an_attribute_that_new_sets_is_named(project, tmp_path):
@@ -89,7 +89,9 @@ def test_an_attribute_that_new_sets_is_named(project, tmp_path):
             vars(one := object.__new__(cls)).update(a=1) or one
         )
         [step] = ComingBack(importer).steps()
-        with pytest.raises(NotAsStoredError, match=r": net\['best'\] has 'a', which it lacked") as caught:
+        with pytest.raises(
+            NotAsStoredError, match=r": net\['best'\] has 'a', which the stored one lacks"
+        ) as caught:
             step.run()
     assert "set_extra_state" in caught.value.advice
 
@@ -97,30 +99,30 @@ def test_an_attribute_that_new_sets_is_named(project, tmp_path):
 def test_attributes_that_loading_sets_come_with_advice(come_back):
     with pytest.raises(NotAsStoredError) as caught:
         come_back("self.lock = None")
-    assert caught.value.advice.startswith("code of its class changes attributes while it is loaded")
-    assert caught.value.advice.endswith("save_object(..., factory=, config=)")
+    assert caught.value.advice.startswith("code of its class changes attributes during loading")
+    assert caught.value.advice.endswith('factory="module:name", config={...})')
 
 
 def test_a_last_bit_is_rounding_and_told(come_back):
-    assert come_back("self.weight *= 1 + 2**-50") == ("object model/net, weight: equal but for rounding",)
+    assert come_back("self.weight *= 1 + 2**-50") == ("object model/net, weight: equal except for rounding",)
 
 
 @pytest.mark.parametrize("line", ["self.weight *= 1.01", "self.weight[1] = numpy.nan", "self.weight[0] = 2"])
 def test_more_than_rounding_is_another_value(come_back, line):
-    with pytest.raises(NotAsStoredError, match=r"^other values than were stored: weight$"):
+    with pytest.raises(NotAsStoredError, match=r"^values differ from the stored ones: weight$"):
         come_back(line)
 
 
 def test_what_cannot_be_stored_again_is_told_with_its_place(come_back):
     with pytest.raises(NotAsStoredError) as caught:
         come_back("self.meta['lock'] = threading.Lock()")
-    found = "what was loaded cannot be stored again: net['meta']['lock']: lock refuses to be stored"
+    found = "the loaded object cannot be stored again: net['meta']['lock']: lock refuses to be stored"
     assert str(caught.value).startswith(found)
 
 
 def test_tables_that_are_cut_short_are_counted():
     assert first_difference([[], [[7], [6]], -1], [[], [[7]], -1], "net") == (
-        "2 records were stored, and 1 came back",
+        "2 records were stored, 1 were loaded",
         "",
     )
 
@@ -136,7 +138,7 @@ def test_one_value_of_a_large_array_that_a_hook_changes_is_found(project, tmp_pa
         exporter.save_object("model", "net", net)
     with PackageImporter(tmp_path / "net.kellet") as importer:
         [step] = ComingBack(importer).steps()
-        with pytest.raises(NotAsStoredError, match="other values than were stored: weight"):
+        with pytest.raises(NotAsStoredError, match="values differ from the stored ones: weight"):
             step.run()
 
 
@@ -148,7 +150,7 @@ def test_arrays_that_have_changed_places_are_told_apart_though_no_page_was_writt
         exporter.save_object("model", "net", net)
     with PackageImporter(tmp_path / "net.kellet") as importer:
         [step] = ComingBack(importer).steps()
-        with pytest.raises(NotAsStoredError, match="other values than were stored: first, second"):
+        with pytest.raises(NotAsStoredError, match="values differ from the stored ones: first, second"):
             step.run()
 
 

@@ -142,7 +142,7 @@ def test_a_state_dict_with_a_class_of_the_project_is_refused_with_what_helps(
         exporter.close()
     [problem] = refused.value.plan.problems
     assert "extras['values']['conf'] (its source is stored, but this object was saved" in problem.context
-    assert "Save it with save_object, which stores classes" in problem.context
+    assert "Save it by exporter.save_object(package, resource, obj)" in problem.context
     assert not (tmp_path / "net.kellet").exists()
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "state", state)

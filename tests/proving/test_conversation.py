@@ -489,7 +489,7 @@ def test_a_crash_between_questions_is_told_as_one(hold):
         }
     )
     [failure] = run.proof.failures
-    assert (failure.kind, failure.message) == ("died", "signal 9 (SIGKILL) ended the process (import)")
+    assert (failure.kind, failure.message) == ("died", "signal 9 (SIGKILL) ended the clean process (import)")
     assert [one.name for one, _ in run.served] == ["net.part"]
 
 
@@ -498,7 +498,7 @@ def test_a_run_that_takes_too_long_is_ended_and_the_next_one_begins_anew(write, 
     answers = write({"net.py": "import time\ntime.sleep(60)"})
     run = converse(answers.order(), process, answers, timeout=1.5)
     [failure] = run.proof.failures
-    assert failure.message.startswith("the process had not ended after 1.5 seconds")
+    assert failure.message.startswith("the clean process was not done after 1.5 seconds")
     assert converse(write({"net.py": ""}).order(), process, answers, timeout=60).proof.ok
 
 
@@ -653,7 +653,7 @@ def test_stored_code_may_close_all_that_it_did_not_open(hold):
 
 def test_a_time_that_is_up_before_the_first_step_is_told_as_such(write, process):
     answers = write({"net.py": ""})
-    with pytest.raises(ProofStartError, match=r"the process did not begin within 0 seconds"):
+    with pytest.raises(ProofStartError, match=r"the clean process did not begin within 0 seconds"):
         converse(answers.order(), process, answers, timeout=0)
 
 
@@ -742,7 +742,9 @@ class Net:
     exporter.save_object("model", "model", import_module("net").Net())
     exporter.save_entry_point("model", "model", "model")
     exporter.save_example("model", {"arg0": 2})
-    with pytest.warns(PackagingWarning, match="the modules that import_module"):
+    with pytest.warns(
+        PackagingWarning, match=r"import_module.*: nothing was run, so the modules that it loads"
+    ):
         exporter.close()
     run = converse(order_of(answers.archive), process, answers, timeout=60)
     assert run.proof.failures == ()

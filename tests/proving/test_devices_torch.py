@@ -63,5 +63,5 @@ def test_an_object_of_another_device_is_loaded_to_the_cpu_and_compared_with_its_
         assert device.encode() in bytes(reader.read(reader.manifest.objects[0].entry))
     exporter = PackageExporter(tmp_path / "lost.kellet", policy="auto")
     exporter.save_object("model", "model", importlib.import_module("losing").Net())
-    with pytest.raises(ProofError, match="An object does not come back as it was stored"):
+    with pytest.raises(ProofError, match="A loaded object differs from the stored one"):
         exporter.close()

@@ -192,7 +192,7 @@ def test_an_answer_that_hangs_on_it_is_refused_with_it_among_the_first_three(cha
     with pytest.raises(ProofError) as caught:
         exporter.close()
     [problem] = caught.value.problems
-    assert problem.reason == "An example has other outputs in the clean process."
+    assert problem.reason == "An example fails or has other outputs in the clean process."
     place = CHANGES[name][2]
     first = [one.partition(" is ")[0] for one in problem.suspects[:3]]
     assert place in first, problem.suspects
@@ -216,16 +216,17 @@ def test_with_a_call_that_agrees_it_is_silent(changed, tmp_path, name):
 
 # Without a call: plain values that stored code reads by name.
 TOLD = {
-    "a global": "shop.state.WIDTH is 8 here and 4 there (shop/state.py:4)",
+    "a global": "shop.state.WIDTH is 8 here and 4 in the clean process (shop/state.py:4)",
     "a registry filled by a loop": (
-        "shop.state.LAYERS is {'b': builtin print, 'c': builtin print} here and {} there (shop/state.py:4)"
+        "shop.state.LAYERS is {'b': builtin print, 'c': builtin print} here and {} in the clean process "
+        "(shop/state.py:4)"
     ),
-    "a list": "shop.state.ORDER is ['a', 'z'] here and ['a'] there (shop/state.py:4)",
-    "a namespace": "shop.state.CONFIG.rate is 2.5 here and 0.5 there (shop/state.py:6)",
+    "a list": "shop.state.ORDER is ['a', 'z'] here and ['a'] in the clean process (shop/state.py:4)",
+    "a namespace": "shop.state.CONFIG.rate is 2.5 here and 0.5 in the clean process (shop/state.py:6)",
     "an object": "shop.state.OPTIONS.clip is 9.0 here, but missing in the clean process (shop/state.py:16)",
-    "a default": "shop.state.keep(history=) is [5] here and [] there (shop/state.py:25)",
-    "a closure": "shop.state.norm.mean is 2.0 here and 0.0 there (shop/state.py:38)",
-    "a counter of a class": "shop.state.Shape.made is 2 here and 0 there (shop/state.py:42)",
+    "a default": "shop.state.keep(history=) is [5] here and [] in the clean process (shop/state.py:25)",
+    "a closure": "shop.state.norm.mean is 2.0 here and 0.0 in the clean process (shop/state.py:38)",
+    "a counter of a class": "shop.state.Shape.made is 2 here and 0 in the clean process (shop/state.py:42)",
 }
 
 
@@ -253,9 +254,10 @@ def test_without_a_call_there_are_five_lines_at_most(project, tmp_path):
         exporter.close()
     *told, last = exporter.plan().warnings
     assert [one.partition(";")[0] for one in told] == [
-        f"many.{name} is 1 here and 0 there (many.py:{number})" for number, name in enumerate(names[:4], 1)
+        f"many.{name} is 1 here and 0 in the clean process (many.py:{number})"
+        for number, name in enumerate(names[:4], 1)
     ]
-    assert told[0].endswith("; an example of a call (example=, --example) shows whether it matters")
+    assert told[0].endswith("; an example shows whether it matters: example=x (--example x.npz)")
     assert last == "and 5 more"
     assert len(exporter.proof.differences) == 9
 
@@ -301,7 +303,7 @@ def test_a_failing_call_lists_them_too_and_a_subprocess_first(project, tmp_path)
     started, kinds = problem.suspects[:2]
     assert started.startswith("stored code started")
     assert started.endswith("at press.py:6 in Net.__call__")
-    assert kinds == "press.KINDS is {'wide': 2} here and {} there (press.py:3)"
+    assert kinds == "press.KINDS is {'wide': 2} here and {} in the clean process (press.py:3)"
 
 
 def test_where_nothing_differs_there_are_no_suspects(project, tmp_path):
@@ -338,7 +340,7 @@ def test_a_list_has_ten_items_and_the_problem_all(project, tmp_path):
     [problem] = caught.value.problems
     assert len(problem.suspects) == len(caught.value.proof.differences) == 14
     assert "        and 4 more" in str(caught.value).splitlines()
-    assert str(caught.value).count(" is 1 here and 0 there") == 10
+    assert str(caught.value).count(" is 1 here and 0 in the clean process") == 10
 
 
 # --- modules that are imported for their effects ---
@@ -405,7 +407,7 @@ def test_without_a_call_a_module_is_told_that_has_something_of_a_stored_one(proj
     import_module("gear.square")
     exporter = PackageExporter(tmp_path / "again.kellet", policy="auto")
     exporter.save_object("model", "model", net.Net())
-    with pytest.warns(PackagingWarning, match="loaded here, [a-z ]*: gear.square"):
+    with pytest.warns(PackagingWarning, match="modules that only this process has loaded: gear.square"):
         exporter.close()
 
 
@@ -437,7 +439,7 @@ def test_one_whose_effect_does_not_mend_it_is_not_kept(project, tmp_path):
         exporter.close()
     [problem] = caught.value.problems
     assert problem.suspects[0] == (
-        "gear.base.KINDS is {'late': 3, 'square': 2} here and {} there (gear/base.py:3)"
+        "gear.base.KINDS is {'late': 3, 'square': 2} here and {} in the clean process (gear/base.py:3)"
     )
     assert "gear.train is imported here, but missing in the clean process (gear/train.py)" in problem.suspects
     assert sorted(exporter.interned_modules()) == ["gear", "gear.base", "gear.net"]
@@ -449,14 +451,14 @@ def test_one_whose_effect_does_not_mend_it_is_not_kept(project, tmp_path):
 @pytest.mark.parametrize(
     ("here", "there", "line"),
     [
-        ("1", "2", "net.A is 1 here and 2 there (net.py:3)"),
+        ("1", "2", "net.A is 1 here and 2 in the clean process (net.py:3)"),
         ("1", "", "net.A is 1 here, but missing in the clean process (net.py:3)"),
         ("", "2", "net.A is 2 in the clean process, but missing here (net.py:3)"),
-        ("a" * 70, "b", f"net.A is {'a' * 57}... here and b there (net.py:3)"),
+        ("a" * 70, "b", f"net.A is {'a' * 57}... here and b in the clean process (net.py:3)"),
         (
             "a" * 100 + "b" * 100,
             "a" * 100 + "c",
-            f"net.A is ...{'a' * 20}{'b' * 34}... here and ...{'a' * 56}c there (net.py:3)",
+            f"net.A is ...{'a' * 20}{'b' * 34}... here and ...{'a' * 56}c in the clean process (net.py:3)",
         ),
     ],
 )
@@ -482,7 +484,7 @@ LOOKS = """
 @pytest.mark.parametrize(
     ("kind", "suspect"),
     [
-        ("cache", "looks.rate.cache_info() is 1 entry here and 1 entry there (looks.py:5)"),
+        ("cache", "looks.rate.cache_info() is 1 entry here and 1 entry in the clean process (looks.py:5)"),
         (
             "relative",
             "stored code looked for 'looks.json', relative to the working directory, at looks.py:12",
@@ -511,7 +513,7 @@ def test_a_cache_of_as_many_entries_and_a_file_that_is_looked_for_are_suspects(
 def test_a_file_of_the_home_folder_that_is_looked_for_is_told(export, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".looks").touch()
-    told = r"code of the archive looked for .*[/\\]\.looks, at looks\.py:12 in Net\.__call__"
+    told = r"stored code looked for .*[/\\]\.looks, at looks\.py:12 in Net\.__call__"
     with pytest.warns(PackagingWarning, match=told):
         export(
             {"looks.py": LOOKS},

@@ -44,10 +44,10 @@ def unopened(file: str, entry: str) -> ProofFailure:
 @pytest.mark.parametrize(
     ("name", "advice", "fix"),
     [
-        ("fern.root", "fern is stored, with no module of that name here: correct the name", ""),
-        ("lichen.core", "there is no module of that name here: correct the name", ""),
-        ("fern.net", "fern.net is stored, and a library looked for it in the process", ""),
-        ("importlib", "it exists here, but in no file that could be stored", 'exporter.extern("importlib")'),
+        ("fern.root", "there is no module fern.root in fern, which is stored: correct the name", ""),
+        ("lichen.core", "there is no module lichen.core in this environment: correct the name", ""),
+        ("fern.net", "a library imported fern.net by this name", ""),
+        ("importlib", "importlib has no file to store: require it", 'exporter.extern("importlib.**")'),
     ],
 )
 def test_a_module_that_an_import_did_not_find(mends, name, advice, fix):
@@ -59,9 +59,9 @@ def test_a_module_that_an_import_did_not_find(mends, name, advice, fix):
 @pytest.mark.parametrize("file", ["names.txt", "../data/names.txt"])
 def test_a_file_is_named_by_where_it_lies(mends, file):
     advice, found = mends.of(unopened(file, "fern/net.py"))
-    assert found == 'open(os.path.join(os.path.dirname(__file__), "names.txt"))'
-    assert advice.startswith(f"{file!r} is opened relative to the working directory")
-    assert advice.endswith(": keep the file beside fern/net.py, and open it by `__file__`")
+    assert found == 'open(os.path.join(os.path.dirname(__file__), "names.txt"))  # import os'
+    assert advice.startswith(f"{file!r} is relative to the working directory")
+    assert advice.endswith("or put it beside fern/net.py and open it as below")
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_a_file_is_named_by_where_it_lies(mends, file):
     [
         (
             "fern/key.pem",
-            "fern/key.pem is here beside the code, and is not stored: it holds a",
+            "fern/key.pem is in your project, but is not stored: it holds a",
             '"fern", "key.pem"',
         ),
-        ("fern/leaf/gone.bin", "fern/leaf/gone.bin does not exist here either", ""),
+        ("fern/leaf/gone.bin", "there is no fern/leaf/gone.bin in your project", ""),
         ("fern/../../a.bin", "", ""),
     ],
 )

@@ -48,7 +48,7 @@ ASKS_ITS_NAME = """
 SETS = {
     "decimal": (
         lambda: setattr(decimal.getcontext(), "prec", 3),
-        "decimal.getcontext().prec is 3 here and 28 there",
+        "decimal.getcontext().prec is 3 here and 28 in the clean process",
     ),
     "numpy": (
         lambda: numpy.seterr(divide="raise"),
@@ -56,7 +56,7 @@ SETS = {
     ),
     "kellet": (
         lambda: kellet.set_default_dtype(kellet.float64),
-        "kellet.get_default_dtype() is float64 here and float32 there",
+        "kellet.get_default_dtype() is float64 here and float32 in the clean process",
     ),
     "hooks": (
         lambda: kellet.nn.modules.module.register_module_forward_hook(
@@ -66,21 +66,21 @@ SETS = {
     ),
     "digits": (
         lambda: sys.set_int_max_str_digits(1000),
-        "sys.get_int_max_str_digits() is 1000 here and 4300 there",
+        "sys.get_int_max_str_digits() is 1000 here and 4300 in the clean process",
     ),
     "warnings": (lambda: warnings.simplefilter("error", FutureWarning), "warnings.filters is "),
     "logging": (
         lambda: logging.getLogger("shop").setLevel(logging.DEBUG),
-        "logging.getLogger('shop').level is 10 here and 0 there",
+        "logging.getLogger('shop').level is 10 here and 0 in the clean process",
     ),
     "folder": (lambda: None, "os.getcwd() is "),
     "script": (
         lambda: vars(sys.modules["__main__"]).update(SCALE=4.0),
-        "__main__.SCALE is 4.0 here and not set there",
+        "__main__.SCALE is 4.0 here and not set in the clean process",
     ),
     "name": (
         lambda: None,
-        "__name__ of stored modules is as it is here and with a mark of the archive there",
+        "__name__ of stored modules is unchanged here and renamed in the clean process",
     ),
     "arguments": (lambda: sys.argv.append("--wide"), "sys.argv[1:] is "),
 }
@@ -119,7 +119,9 @@ def test_an_answer_that_hangs_on_one_is_refused_with_both(export, name):
 
 def test_one_is_told_where_nothing_is_called_and_not_where_no_answer_hangs_on_it(export):
     decimal.getcontext().prec = 3
-    with pytest.warns(PackagingWarning, match=r"decimal.getcontext\(\).prec is 3 here and 28 there"):
+    with pytest.warns(
+        PackagingWarning, match=r"decimal.getcontext\(\).prec is 3 here and 28 in the clean process"
+    ):
         export({"sets.py": NET}, "sets:Net('hooks')")
     called = export(
         {"sets.py": NET}, "sets:Net('hooks')", lambda one: one.save_example("model", {"x": numpy.ones(1)})

@@ -36,9 +36,12 @@ def test_an_answer_that_hangs_on_one_is_refused_and_says_which(export, default_d
             lambda one: one.save_example("model", {"x": numpy.ones(1)}),
         )
     [problem] = caught.value.problems
-    assert problem.reason == "An example has other outputs in the clean process."
+    assert problem.reason == "An example fails or has other outputs in the clean process."
     assert "stored as 'torch.float64', found 'torch.float32'" in problem.context
-    assert problem.suspects[0] == "torch.get_default_dtype() is torch.float64 here and torch.float32 there"
+    assert (
+        problem.suspects[0]
+        == "torch.get_default_dtype() is torch.float64 here and torch.float32 in the clean process"
+    )
     assert not (tmp_path / "net.kellet").exists()
 
 

@@ -73,7 +73,7 @@ def test_what_a_golden_call_opens_in_the_project_is_not_there(written, tmp_path,
     with pytest.raises(ProofError) as caught:
         written(cls, path)
     [problem] = caught.value.problems
-    assert problem.reason == "An example has other outputs in the clean process."
+    assert problem.reason == "An example fails or has other outputs in the clean process."
     assert problem.context.startswith(first)
     assert not (tmp_path / "net.kellet").exists()
 
@@ -83,8 +83,8 @@ def test_a_file_is_to_lie_beside_the_code_that_opens_it(written):
     with pytest.raises(ProofError) as caught:
         written("Read", "words/list.txt")
     [problem] = caught.value.problems
-    assert "is in the project's folder, which the target does not have" in problem.context
-    assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "list.txt"))'
+    assert "is in the project's folder, which the target lacks" in problem.context
+    assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "list.txt"))  # import os'
 
 
 @pytest.mark.parametrize("folder", [".", "project/.venv/lib/site-packages"])

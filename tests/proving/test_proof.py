@@ -150,7 +150,7 @@ def test_names_to_trust_and_own_pickles_are_granted_and_listed(export):
     trust = "needs names that loaders refuse without trust: PackageImporter(..., trust="
     assert told == (
         f"object model/counted {trust}('collections:Counter',))",
-        "model/sizes.pkl is a pickle: loaders read it only with allow_pickle=True",
+        "model/sizes.pkl is a pickle. To load it: PackageImporter(file, allow_pickle=True)",
     )
     warning, unchecked = told_at_close
     assert all(line in str(warning.message) for line in told)
@@ -164,7 +164,9 @@ def test_a_pickle_that_was_saved_without_its_dependencies_is_not_read(project, t
     exporter = PackageExporter(tmp_path / "kept.kellet", policy="auto")
     exporter.save_pickle("model", "kept.pkl", alone.Kept(), dependencies=False)
     exporter.save_pickle("model", "sizes.pkl", [8, 8])
-    with pytest.warns(PackagingWarning, match=r"model/kept\.pkl was saved without its dependencies"):
+    with pytest.warns(
+        PackagingWarning, match=r"model/kept\.pkl was not read, as it was saved with dependencies=False"
+    ):
         exporter.close()
     assert exporter.proof.ok
     assert exporter.proof.steps == ("pickle: pickle model/sizes.pkl",)
@@ -234,8 +236,8 @@ def test_what_a_call_of_stored_code_makes_may_be_another_object(export):
     }
     [note] = export(tree, "kept:Net()").proof.notes
     assert note == (
-        "object model/model is made by kept:make, and was not compared: "
-        "what was loaded is not what was stored: 2 records were stored, and 0 came back"
+        "object model/model was not compared, as kept:make makes it: "
+        "the loaded object is not the stored one: 2 records were stored, 0 were loaded"
     )
 
 
@@ -252,7 +254,7 @@ def test_an_object_that_is_encoded_otherwise_each_time_is_not_compared(export):
     }
     assert export(tree, "counted:Net()").proof.notes == (
         (
-            "object model/model is encoded differently each time, so it was not compared. To have it "
-            "compared, leave what changes (a time, an id) out of its state, in __getstate__"
+            "object model/model was not compared, as its state differs each time it is saved. To have it "
+            "compared, leave times, ids and the like out of its state in __getstate__"
         ),
     )

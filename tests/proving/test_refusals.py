@@ -76,8 +76,8 @@ def test_a_data_file_opened_relative_to_the_working_directory(export, tmp_path, 
         "FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'\n"
         '        at zoo.py:2 in <module>: with open("labels" + ".txt") as file:\n'
     )
-    assert "'labels.txt' is opened relative to the working directory" in problem.context
-    assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "labels.txt"))'
+    assert "'labels.txt' is relative to the working directory" in problem.context
+    assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "labels.txt"))  # import os'
 
 
 def test_a_registry_that_another_import_filled(export, tmp_path):
@@ -119,8 +119,8 @@ def test_a_golden_answer_that_differs_there(export, tmp_path):
     }
     problem = refused(export, tmp_path, tree, "scale:tune(2.5)", lambda one: one.save_example("model", ONE))
     assert problem.context.startswith("output: off by 1.5 at most\n")
-    assert "keep everything that the object needs in its attributes, not in globals" in problem.context
-    assert problem.suspects == ("scale.FACTOR is 2.5 here and 1.0 there (scale.py:2)",)
+    assert "Keep the values that the object needs in its attributes, not in globals" in problem.context
+    assert problem.suspects == ("scale.FACTOR is 2.5 here and 1.0 in the clean process (scale.py:2)",)
 
 
 def test_code_that_ends_the_process_while_an_object_is_made(export, tmp_path):
@@ -143,19 +143,19 @@ def test_code_that_ends_the_process_while_an_object_is_made(export, tmp_path):
     more = lambda one: one.save_object("model", "made", None, factory="guard:Net")  # noqa: E731  # one line
     problem = refused(export, tmp_path, tree, "guard:[ARMED.append(1), Net()][1]", more)
     assert (problem.reason, problem.subject) == (
-        "Loading the archive ended the process.",
+        "Stored code ended the clean process.",
         "object model/made",
     )
     assert problem.context.startswith(
-        "os._exit(0) ended the process (object)\n        at guard.py:9 in Net.__init__: os._exit(0)\n"
+        "os._exit(0) ended the clean process (object)\n        at guard.py:9 in Net.__init__: os._exit(0)\n"
     )
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ("posix._exit(3)", "os._exit(3) ended the process (object)"),
-        ("os.kill(os.getpid(), 9)", "signal 9 (SIGKILL) ended the process (object)"),
+        ("posix._exit(3)", "os._exit(3) ended the clean process (object)"),
+        ("os.kill(os.getpid(), 9)", "signal 9 (SIGKILL) ended the clean process (object)"),
     ],
 )
 def test_a_module_that_ends_the_process_when_it_is_imported_has_its_line(export, tmp_path, call, told):
@@ -183,9 +183,9 @@ def test_an_object_that_does_not_come_back_as_it_was(export, tmp_path):
         """,
     }
     problem = refused(export, tmp_path, tree, "forget:Net()")
-    assert problem.reason == "An object does not come back as it was stored."
+    assert problem.reason == "A loaded object differs from the stored one."
     assert problem.context.startswith(
-        "what was loaded is not what was stored: model: 'steps' was 7 and is 0\n"
+        "the loaded object is not the stored one: model: 'steps' was 7 and is 0\n"
     )
 
 
@@ -203,7 +203,7 @@ def test_a_signal_that_ends_the_process(export, tmp_path):
         """,
     }
     problem = refused(export, tmp_path, tree, "crash:Net()")
-    assert problem.context.startswith("signal 11 (SIGSEGV) ended the process (object); it said: ")
+    assert problem.context.startswith("signal 11 (SIGSEGV) ended the clean process (object); it printed: ")
     assert "\n        at crash.py:9 in <module>: os.kill(os.getpid(), signal.SIGSEGV)\n" in problem.context
 
 

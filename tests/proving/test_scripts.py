@@ -104,14 +104,14 @@ SHUFFLED = """
 
 def test_a_list_that_was_changed_in_place_is_told_where_nothing_is_called(scripts):
     told = scripts.export(SHUFFLED)
-    assert "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] there (__main__.py:2)" in told
+    assert "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] in the clean process (__main__.py:2)" in told
 
 
 def test_a_list_that_was_changed_in_place_is_the_suspect_of_a_call_that_differs(scripts):
     call = "exporter.save_example('model', {'x': 1})"
     told = scripts.export(SHUFFLED, call)
     assert "check model\n" in told
-    assert "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] there" in told
+    assert "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] in the clean process" in told
     assert scripts.export(SHUFFLED.replace("[0]", "[0] * 0"), call) == "1"
 
 

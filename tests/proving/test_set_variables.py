@@ -74,8 +74,8 @@ def test_an_answer_that_hangs_on_a_variable_is_refused_until_it_is_said_to_be_se
     lit, tmp_path, saved, name, value, line, first
 ):
     told = lit(saved, {name: value})
-    assert told.startswith(f"An example has other outputs in the clean process. {first}\n")
-    assert f"set here in the environment, but not in the clean process: {name} (read at {line}). Keep" in told
+    assert told.startswith(f"An example fails or has other outputs in the clean process. {first}")
+    assert f"the clean process lacks environment variables: {name} (read at {line}). Keep" in told
     assert told.endswith(f'exporter.allow_variable("{name}")')
     assert f" {value} " not in told.replace(f"off by {value} ", "")  # it may be a secret
     assert lit(saved, {name: value}, name) == ""
@@ -85,11 +85,10 @@ def test_an_answer_that_hangs_on_a_variable_is_refused_until_it_is_said_to_be_se
 
 def test_an_answer_that_hangs_on_all_variables_is_refused_until_they_are_said_to_be_set_there(lit):
     told = lit("Gathering", {"LAMP_TIMES": "3"})
-    assert told.startswith("An example has other outputs in the clean process. output: off by 2 at most\n")
-    assert (
-        "clean process: variables that not every machine sets (read at lamp/net.py:16). Keep the value"
-        in told
+    assert told.startswith(
+        "An example fails or has other outputs in the clean process. output: off by 2 at most"
     )
+    assert "variables: all that only some machines set (read at lamp/net.py:16). Keep the value" in told
     assert told.endswith('exporter.allow_variable("*")')
     assert lit("Gathering", {"LAMP_TIMES": "3"}, "*") == ""
 
@@ -117,10 +116,10 @@ def test_what_libraries_read_for_themselves_is_there_as_here(export, monkeypatch
 
 def test_a_global_that_comes_of_a_variable_is_told_beside_it(lit):
     told = lit("Scaled", {"LAMP_SCALE": "4"})
-    assert "lamp.SCALE is 4.0 here and 1.0 there" in told
+    assert "lamp.SCALE is 4.0 here and 1.0 in the clean process" in told
     # Where nothing is refused the variable is a warning.
     with pytest.warns(PackagingWarning) as caught:
         assert lit("Free", {"LAMP_SCALE": "4"}) == ""
     [one] = [str(warning.message) for warning in caught]
     assert "lamp.SCALE" not in one
-    assert one.count("LAMP_SCALE is an environment variable that is set here") == 1
+    assert one.count("the environment variable LAMP_SCALE, which the clean process lacks") == 1

@@ -245,7 +245,11 @@ grow = [getattr(oak, name) for name in NAMES[oak.__name__]][0]
 @pytest.mark.parametrize(
     ("code", "message", "fix"),
     [
-        (MOCKED, "fastpress is absent here, too", 'exporter.extern("fastpress.**")'),
+        (
+            MOCKED,
+            "fastpress is not installed here, and code runs without it",
+            'exporter.extern("fastpress.**")',
+        ),
         (LAZY, "looks widelib.kinds.oak up by its `__name__`", 'exporter.extern("widelib.**")'),
     ],
     ids=["a mock that is used", "a name that has the archive's mark"],
@@ -265,7 +269,7 @@ def test_what_a_library_cannot_do_in_an_archive_is_refused_with_the_rule_that_me
         export(tree, saved, stored)
     [problem] = refused.value.plan.problems
     assert message in problem.context
-    assert problem.fix.startswith(f"{fix}  # in the place of ")
+    assert problem.fix.startswith(f"{fix}  # in place of ")
     mended = export(
         tree,
         saved,

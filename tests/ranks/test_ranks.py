@@ -73,8 +73,8 @@ def test_an_error_is_told_once_to_all_and_the_next_exchange_works() -> None:
 
     (first, values), (second, others) = on_ranks(2, work)
     assert first == (
-        "OtherRankError: reading: rank 1 has failed, and this one cannot go on without it; mend what it "
-        "says, and export again on all ranks: ValueError: no such file"
+        "OtherRankError: reading: rank 1 failed, so this rank stops. Correct its "
+        "error, and export again on all ranks: ValueError: no such file"
     )
     assert second == "ValueError: no such file"
     assert values == others == [0, 1]

@@ -234,7 +234,7 @@ def test_a_file_that_was_replaced_meanwhile_is_refused_by_workers(archive: Path)
     before = predictor.identity
     write_layer(archive, bias=7.0)
     after = Predictor(archive).identity
-    said = f"{archive}: the file was replaced since the Predictor was made: its identity is {after}, expected"
+    said = f"{archive}: the file was replaced since the Predictor was made: found identity {after}, expected"
     with pytest.raises(IdentityMismatchError, match=re.escape(said)) as caught:
         in_spawned_worker(predictor, X)
     assert (caught.value.expected, caught.value.found) == (before, after)

@@ -151,6 +151,7 @@ def test_memory_of_extras_is_no_key_and_may_be_written() -> None:
 def test_a_tensor_of_a_dtype_that_no_array_has_says_how_it_is_read() -> None:
     assert _itemsize(TensorSpec("w", "F32", (2,), (1,), 0, 0)) == 4
     with pytest.raises(
-        ArchiveError, match=r"^tensor 'w': no array here has the dtype F4; `kellet extract` writes its bytes"
+        ArchiveError,
+        match=r"^tensor 'w': no array can have the dtype F4. To get its bytes: kellet extract FILE FOLDER",
     ):
         _itemsize(TensorSpec("w", "F4", (2,), (1,), 0, 0))

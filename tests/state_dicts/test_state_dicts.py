@@ -292,9 +292,13 @@ def test_a_map_of_a_file_is_an_entry_like_any_array_and_is_said_to_come_back_as_
 @pytest.mark.parametrize(
     ("key", "reason", "option"),
     [
-        (1, "its key is of type int; a state dict has strings as keys", "use str(1)"),
-        (("a",), "its key is of type tuple; a state dict has strings as keys", "use str(('a',))"),
-        ("__metadata__", "is no key of a state dict", "use another string"),
+        (1, "its key is of type int; expected a string", "use '1'"),
+        (("a",), "its key is of type tuple; expected a string", "use \"('a',)\""),
+        (
+            "__metadata__",
+            "its key is reserved: __metadata__, keys with a NUL, and keys that begin with extras:",
+            "rename the key",
+        ),
     ],
 )
 def test_what_is_no_key_is_refused_with_its_type(key: Any, reason: str, option: str) -> None:

@@ -71,7 +71,7 @@ def test_the_words_are_those_of_the_format_in_their_order() -> None:
 def test_packed_elements_cannot_be_viewed(word: str) -> None:
     assert word not in ITEMSIZE
     assert stored_as(WORDS[word].name) == ("U8", 1)
-    with pytest.raises(ValueError, match=f"no array has the dtype {word}: its elements lie packed"):
+    with pytest.raises(ValueError, match=f"no array can have the dtype {word}: its elements are packed"):
         dtype_of_stored(word)
 
 
@@ -146,5 +146,5 @@ def test_a_dtype_of_ml_dtypes_that_the_table_lacks_is_refused_and_not_stored_as_
 def test_a_dtype_that_the_installed_ml_dtypes_lacks_is_a_value_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(ml_dtypes, "float8_e3m4")
     dtype_from_name.cache_clear()
-    with pytest.raises(ValueError, match="has no dtype 'float8_e3m4'"):
+    with pytest.raises(ValueError, match="lacks the dtype 'float8_e3m4'"):
         dtype_from_name("float8_e3m4")

@@ -23,7 +23,7 @@ def test_ranges_follow_each_other_and_fill_the_axis(extent: int, size: int) -> N
 
 @pytest.mark.parametrize("rank", [-1, 2])
 def test_a_rank_that_there_is_not_has_no_range(rank: int) -> None:
-    with pytest.raises(ArgumentError, match=f"rank={rank}: expected a number from 0 to before size=2"):
+    with pytest.raises(ArgumentError, match=f"rank={rank}: expected 0 to 1, as size=2"):
         rank_range(4, rank, 2)
 
 
@@ -61,7 +61,7 @@ def test_a_grid_fills_the_whole_and_order_does_not_matter() -> None:
     rows, columns = ((0, 2), (2, 5)), ((0, 1), (1, 3), (3, 3))
     boxes = tuple((row, column) for column in columns for row in rows)
     assert cover_problem((5, 3), boxes) is None
-    assert cover_problem((5, 3), boxes[1:]) == "its slices hold 13 of 15 elements; there is a hole"
+    assert cover_problem((5, 3), boxes[1:]) == "its slices hold 13 of 15 elements; the others are missing"
     assert cover_problem((5, 4), (*boxes, ((0, 5), (2, 4)))) == "the slices [0:2, 1:3] and [0:5, 2:4] overlap"
 
 

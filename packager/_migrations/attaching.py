@@ -152,9 +152,11 @@ def _require_modules(cls: Any) -> None:
     if isinstance(cls, type) and framework_of(cls):
         return
     is_module = framework_of(type(cls)) is not None
-    meant = f"its class is {type(cls).__name__}" if is_module else "write attach(Net, *migrations)"
-    found = f"a {type(cls).__name__}" if not isinstance(cls, type) else repr(cls)
-    raise ArgumentError(f"migrations belong to a class of modules of kellet or PyTorch, got {found}; {meant}")
+    meant = type(cls).__name__ if is_module else "Net"
+    found = f"an object of {type(cls).__name__}" if not isinstance(cls, type) else repr(cls)
+    raise ArgumentError(
+        f"expected a class of modules of kellet or PyTorch, found {found}; write attach({meant}, *migrations)"
+    )
 
 
 def _place(cls: type) -> Attached:
@@ -175,18 +177,19 @@ def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration
     problems = []
     for one in migrations:
         if one.to is None:
-            problems.append(f"{one} does not say which version it reaches: write to=")
+            version = f"{max(today, 2)}" if isinstance(today, int) else "2"
+            problems.append(f"{one} has no version; write Migration(..., to={version})")
         elif not isinstance(today, int) or one.to > today:
             problems.append(
-                f"{one} reaches version {one.to}, but {cls.__qualname__}._version is {today}; raise it, or "
-                "today's states would be migrated as well"
+                f"{one} reaches version {one.to}, but {cls.__qualname__}._version is {today}; write "
+                f"_version = {one.to} in the class"
             )
         if one.unwrap:
-            problems.append(f"{one} unwraps a checkpoint, which the state of one module is not")
+            problems.append(f"{one} has unwrap=, which is for whole checkpoints; leave it out")
         if one.target and one.target.rpartition(":")[2] != cls.__qualname__:
-            problems.append(f"{one} is for {one.target}, not for {cls.__qualname__}")
+            problems.append(f"{one} is for {one.target}, not for {cls.__qualname__}; leave out target=")
         if one.name in known:
-            problems.append(f"{one} is attached already, or has the name of another")
+            problems.append(f"{one}: a migration of this name is attached already; choose another name")
         known.add(one.name)
     if problems:
         raise MigrationError(in_lines(*few_of(problems))).holding(problems)

@@ -77,7 +77,7 @@ def load_checkpoint(
         checkpoint = open_wrapped(path, migrations, unwrap=unwrap, skip_unknown=skip_unknown)
     elif unwrap is not None or skip_unknown:
         raise ArgumentError(
-            "path is an open checkpoint: give unwrap= and skip_unknown= to the open_checkpoint() that "
+            "path is an open Checkpoint; give unwrap= and skip_unknown= to open_checkpoint(path, ...), which "
             "opened it"
         )
     else:
@@ -161,8 +161,10 @@ def version_of(checkpoint: Checkpoint) -> int | None:
     return version if type(version) is int else None
 
 
-_NEXT = """To rename keys, start from the draft: print(suggest_migration(open_checkpoint({!r}), module))
-To load the keys that fit, and leave the others: strict=False"""
+_NEXT = """To rename keys, start from a draft:
+    import packager
+    print(packager.migrations.suggest_migration(packager.open_checkpoint({0!r}), module))
+To load only the keys that fit: load_checkpoint(module, {0!r}, strict=False)"""
 _ORDER = "write load_checkpoint(module, path, *migrations)"
 
 
@@ -183,7 +185,7 @@ class _Converted(Mapping[str, Any]):
         known = DTYPES.get(lazy.dtype)
         name = dtype_name(numpy_dtype(lazy.dtype)) if known is None else known.spelling
         if name is None:
-            raise MigrationError(f"{key!r}: values of dtype {lazy.dtype} are no numbers")
+            raise MigrationError(f"{key!r}: expected numbers, found dtype {lazy.dtype}")
         dtype, width = stored_as(name)
         shape = (*lazy.shape, width) if width else lazy.shape  # what has no word is rows of bytes
         stored = StoredTensor(dtype, shape, contiguous_strides(shape), 0, memoryview(content))

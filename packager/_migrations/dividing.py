@@ -131,10 +131,8 @@ class Merge(Step):
             gaps = itertools.islice((place for place in range(count) if place not in parts), _SHOWN_GAPS)
             shown = [repr(self._key_at(place, holes)) for place in gaps]
             if more := count - len(parts) - len(shown):
-                shown.append(
-                    f"and {more:,} more; {len(parts):,} are there, the last is {parts[max(parts)]!r}"
-                )
-            raise TransformError(f"the merge lacks {', '.join(shown)}")
+                shown.append(f"and {more:,} more; found {len(parts):,}, the last is {parts[max(parts)]!r}")
+            raise TransformError(f"merge: missing {', '.join(shown)}")
         members = [values[parts[place]] for place in sorted(parts)]
         whole = joined(members, self.axis, self.over is not None)
         if self.over is None:
@@ -155,10 +153,10 @@ class Merge(Step):
             if member.header is not None
         ]
         if self.sizes is not None and found != list(self.sizes):
-            raise TransformError(f"merge of parts with {found} rows; sizes says {list(self.sizes)}")
+            raise TransformError(f"merge: found parts of {found} rows, expected sizes = {list(self.sizes)}")
         if self.sizes is None and len(set(found)) > 1:
             raise TransformError(
-                f"merge of parts with {found} rows: write sizes = {found}, so that it goes back"
+                f"merge: the parts have {found} rows; add sizes = {found}, which the inverse needs"
             )
 
 
@@ -174,7 +172,7 @@ def _check_parts(step: Split | Merge, many: tuple[Template, ...], one: Template)
     if kinds != ["int"] or any(hole.name == step.over for hole in one.holes):
         raise TemplateError(
             f"{step.described()}: over = {step.over!r} needs one template of the parts, with the hole "
-            f"{{{step.over}:int}}, which the other side does not have"
+            f"{{{step.over}:int}}; the other side must not have that hole"
         )
 
 

@@ -33,6 +33,7 @@ from .transforms import (
 
 _LEAST_WORK = 64  # bytes that anything counts, though an array be empty
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
+_MOST_SIZES = 10  # in a message
 _MOST_KEPT = 1 << 26  # bytes that functions made before they were read; those beyond are made again then
 
 
@@ -217,10 +218,7 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
         assert header is not None
         same = header.shape == first.shape if stack else _beside(header.shape, first.shape, axis)
         if not same or header.dtype != first.dtype:
-            raise TransformError(
-                f"merge along axis {axis}: {header.dtype} {list(header.shape)} does not fit beside "
-                f"{first.dtype} {list(first.shape)}"
-            )
+            raise TransformError(f"merge along axis {axis}: {header} does not fit beside {first}")
     length = len(headers) if stack else sum(header.shape[axis] for header in headers if header is not None)
     shape = (*first.shape[:axis], length, *first.shape[axis + (not stack) :])
     origins = tuple(value.origin for value in values)
@@ -228,7 +226,7 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
     work = sum(value.work for value in values) + size_in_bytes(header) + _LEAST_WORK
     joins = max(value.joins for value in values) + 1
     if joins > MAX_JOINS:
-        raise TransformError(f"{joins} merges inside each other; at most {MAX_JOINS} are carried out")
+        raise TransformError(f"{joins} merges inside each other; the limit is {MAX_JOINS}")
     return Value(header, Joined(origins, axis, stack), work, joins)
 
 
@@ -242,13 +240,21 @@ def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Va
     axis = checked_axis("split", axis, value.header.shape)
     length = value.header.shape[axis]
     if count > MAX_TENSORS:
-        raise TransformError(f"split along axis {axis}: {count:,} parts; at most {MAX_TENSORS:,} are made")
+        raise TransformError(f"split along axis {axis}: {count:,} parts; the limit is {MAX_TENSORS:,}")
     if sizes is None:
         if length % count:
-            raise TransformError(f"split along axis {axis}: {length} rows do not make {count} equal parts")
+            each, more = divmod(length, count)
+            near = [each + (at < more) for at in range(count)] if count <= _MOST_SIZES else ...
+            raise TransformError(
+                f"split along axis {axis}: {length} rows do not make {count} equal parts; give their "
+                f"lengths, such as sizes = {near}"
+            )
         sizes = [length // count] * count
     if sum(sizes) != length or len(sizes) != count:
-        raise TransformError(f"split along axis {axis}: sizes {sizes} for {count} parts of {length} rows")
+        raise TransformError(
+            f"split along axis {axis}: found sizes = {sizes}; expected {count} lengths that add up to "
+            f"{length}"
+        )
     starts = itertools.accumulate(sizes[:-1], initial=0)
     return [value.changed(Slice(axis, at, at + size)) for at, size in zip(starts, sizes, strict=True)]
 

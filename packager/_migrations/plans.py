@@ -85,7 +85,7 @@ class MigrationPlan:
             raise MigrationError.listing(
                 "steps that match no key:",
                 idle,
-                "Correct the name, or give the step a gate (if_all) that says when it applies",
+                'Correct the key. If the file may lack it, add if_all="KEY" to the step',
             )
 
     def __str__(self) -> str:

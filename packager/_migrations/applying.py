@@ -161,7 +161,7 @@ def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
         raise MigrationError.listing(
             f"{step.described()}: two values get one key:",
             _twice(found),
-            "Drop or rename one of them in a step before, or skip the step by unless=KEY",
+            "Drop or rename one of them in a step before this one",
         )
     return result
 

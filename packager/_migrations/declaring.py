@@ -260,7 +260,7 @@ def as_migrations(migrations: Migration | Iterable[Migration]) -> tuple[Migratio
 def _meant(given: object) -> str:
     """Return what to write in the place of something that is not a Migration."""
     if isinstance(given, list | tuple):
-        return "write *migrations to give each of a list"
+        return "write *migrations in the place of the list"
     return 'write Migration("name", [step])' if isinstance(given, Step) else ""
 
 

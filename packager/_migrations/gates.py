@@ -85,7 +85,7 @@ class Gates:
         """Say what no state dict can make right; "" where all is well."""
         if self.version_key is not None and self.before is None:
             return (
-                f"version_key = {self.version_key.text!r} needs before beside it: before = 2 applies the "
+                f"version_key = {self.version_key.text!r} needs before as well: before = 2 applies the "
                 "step to versions below 2"
             )
         return ""

@@ -85,7 +85,8 @@ class MigrationPlan:
             raise MigrationError.listing(
                 "steps that match no key:",
                 idle,
-                'Correct the key. If the file may lack it, add if_all="KEY" to the step',
+                "Correct the key. If the file may lack it, name it in if_all, too, as in "
+                'rename("a", "b", if_all="a")',
             )
 
     def __str__(self) -> str:

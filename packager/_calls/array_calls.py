@@ -36,7 +36,7 @@ MOST_NESTED = 100
 
 
 class CallError(PackageError, TypeError):
-    """Inputs that are no call, or an answer with parts that cannot be compared."""
+    """Inputs do not fit a call, or an output cannot be compared."""
 
 
 def call_with_arrays(

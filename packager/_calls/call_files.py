@@ -34,7 +34,7 @@ _ZIP = b"PK"
 
 
 class AnswerFileError(PackageError, ValueError):
-    """An answer that a file of this kind cannot hold."""
+    """A file of this kind cannot store an output."""
 
 
 def load_inputs(path: str) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _arrays(path: str, source: Any) -> dict[str, Any]:
 
 
 class TargetError(PackageError, ValueError):
-    """A target that is not spelled as one, is not there, or fails when it is called."""
+    """A target is misspelled or missing, or fails when it is called."""
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -275,7 +275,7 @@ def _failed(what: str, error: Exception) -> TargetError:
 
 
 class WeightsError(PackageError, ValueError):
-    """An object that takes no weights."""
+    """An object has no `load_state_dict`."""
 
 
 def load_weights(module: object, path: str | os.PathLike[str]) -> None:

@@ -29,7 +29,7 @@ IsOwn = Callable[[type, Any], bool]
 
 
 class EntryMethodError(PackageError, TypeError):
-    """An entry point names what must not be called, or cannot be. Nothing was called."""
+    """An entry point names a method that is missing or not allowed. Nothing was called."""
 
 
 def require_entry_name(point: EntryPoint, names_code: Callable[[], bool]) -> None:

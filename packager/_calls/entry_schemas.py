@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
 
 
 class SchemaMismatchError(CallError):
-    """A call is given other values than its entry point takes. Nothing was called."""
+    """The inputs of a call do not fit its entry point. Nothing was called."""
 
 
 @dataclass(frozen=True)

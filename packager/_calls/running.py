@@ -37,11 +37,11 @@ class Callee:
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """A golden call, run here: the deviation of every part of its answer.
+    """The result of repeating an example here: the deviation of each output.
 
-    `traced` says whether a trace of it is stored. Where one is, and a part is off by more than the
-    tolerance, `drift` is the first submodule that differs. A call that is not `repeatable` was made here, and
-    nothing was compared: it is within no tolerance.
+    `traced` says whether a trace of it is stored. If so, and an output is off by more than the tolerance,
+    `drift` is the first submodule that differs. Outputs of a call that is not `repeatable` are not compared,
+    and `within` is False.
     """
 
     name: str
@@ -51,7 +51,7 @@ class CheckOutcome:
     repeatable: bool = True
 
     def within(self, tolerance: float) -> bool:
-        """Say whether every part is as near to the stored one as `tolerance` says."""
+        """Say whether every output is within `tolerance` of the stored one."""
         return self.repeatable and all(one.within(tolerance) for one in self.deviations)
 
 

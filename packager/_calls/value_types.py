@@ -57,13 +57,13 @@ _EXPECTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What a value of a call is; `str()` spells it, and `parse` reads that.
+    """The type of an input or output; `str()` spells it, and `parse` reads that.
 
-    `kind` is "array", "list", "either", or the word that stands for it. An array has a `dtype`, by name or
+    `kind` is "array", "list", "either", or the word of a plain type. An array has a `dtype`, by name or
     family ("integer", "real", "number"), and a `shape`, in which None is an axis of any size; None for any
     shape. `parts` are the types of a dict by key, or of a table by column, None for any; that of the items of
-    a list under "", and those that "either" may be, under "", too.
-    `or_none` says that None will do as well.
+    a list under "", and those that "either" may be, under "", too. `or_none` says that None is allowed as
+    well.
 
     >>> ValueType.parse("float32[*,3]")
     ValueType(kind='array', dtype='float32', shape=(None, 3), parts=None, or_none=False)
@@ -79,7 +79,7 @@ class ValueType:
 
     @classmethod
     def parse(cls, text: str) -> ValueType:
-        """Read a type. Raises ArgumentError for a text that is none.
+        """Read a type. Raises ArgumentError for an invalid text.
 
         >>> str(ValueType.parse('{words: list[text], "a b": int?}'))
         '{words: list[text], "a b": int?}'

@@ -10,9 +10,9 @@ from typing import Any
 class DiGraph:
     """A directed graph whose nodes are names and carry attributes.
 
-    Source: torch.package's DiGraph, itself a small part of networkx's. Differences: closures and
-    paths take names of any length and end on cycles (there a name is read letter by letter), and
-    `all_paths` gives DOT text also where there is no path.
+    Source: torch.package's DiGraph, itself a small part of networkx's. Differences: closures and paths take
+    names of any length and end on cycles (there a name is read letter by letter), and `all_paths` also
+    returns DOT text if there is no path.
 
     >>> graph = DiGraph()
     >>> graph.add_edge("net", "layers")
@@ -40,11 +40,11 @@ class DiGraph:
         self._pred[v][u] = True
 
     def successors(self, n: str) -> Iterator[str]:
-        """Return the nodes that `n` points to. Raises ValueError when `n` is no node."""
+        """Return the nodes that `n` points to. Raises ValueError unless `n` is a node."""
         return iter(self._known(self._succ, n))
 
     def predecessors(self, n: str) -> Iterator[str]:
-        """Return the nodes that point to `n`. Raises ValueError when `n` is no node."""
+        """Return the nodes that point to `n`. Raises ValueError unless `n` is a node."""
         return iter(self._known(self._pred, n))
 
     @property
@@ -70,15 +70,16 @@ class DiGraph:
             return False
 
     def forward_transitive_closure(self, src: str) -> set[str]:
-        """Return all nodes that can be reached from `src`, and itself. Raises ValueError if it is no node."""
+        """Return all nodes that can be reached from `src`, and itself. Raises ValueError unless it is a
+        node."""
         return self._closure(self._succ, src)
 
     def backward_transitive_closure(self, src: str) -> set[str]:
-        """Return all nodes that lead to `src`, and itself. Raises ValueError if it is no node."""
+        """Return all nodes that lead to `src`, and itself. Raises ValueError unless it is a node."""
         return self._closure(self._pred, src)
 
     def all_paths(self, src: str, dst: str) -> str:
-        """Return DOT text of all paths from `src` to `dst`; without edges where there is none."""
+        """Return DOT text of all paths from `src` to `dst`; without edges if there is no path."""
         between = DiGraph()
         if src in self and dst in self:
             both = self.forward_transitive_closure(src) & self.backward_transitive_closure(dst)
@@ -90,7 +91,7 @@ class DiGraph:
     def first_path(self, dst: str) -> list[str]:
         """Return the path that first led to `dst`: each step goes back to the node that was added earliest.
 
-        Raises ValueError when `dst` is no node."""
+        Raises ValueError unless `dst` is a node."""
         order = {n: i for i, n in enumerate(self._node)}
         path = [dst]
         while True:

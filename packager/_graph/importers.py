@@ -23,7 +23,7 @@ class ObjMismatchError(PackageError):
 class Importer(ABC):
     """An environment to import modules from.
 
-    What `get_name` answers leads back to the same object, or it raises:
+    `get_name` returns a name that leads back to the same object, or raises:
 
     >>> from fractions import Fraction
     >>> sys_importer.get_name(Fraction.limit_denominator)
@@ -153,9 +153,9 @@ sys_importer: Importer = _SysImporter()
 
 
 class OrderedImporter(Importer):
-    """Several importers, asked in order: the first that has an answer gives it.
+    """Several importers, asked in order; the first that has the module counts.
 
-    Raises TypeError at once for anything that is no Importer.
+    Raises TypeError at once for anything but an Importer.
 
     >>> OrderedImporter(sys_importer).import_module("math").__name__
     'math'
@@ -178,7 +178,7 @@ class OrderedImporter(Importer):
 
     @property
     def importers(self) -> tuple[Importer, ...]:
-        """The importers, in the order in which they are asked."""
+        """The importers, in order."""
         return self._importers
 
     def get_name(self, obj: object, name: str | None = None) -> tuple[str, str]:
@@ -198,9 +198,9 @@ class OrderedImporter(Importer):
         raise ObjNotFoundError(in_lines(what, *(f"    {error}" for error in missing)))
 
     def import_module(self, module_name: str) -> ModuleType:
-        """Import a module from the first importer that has it. Raises ModuleNotFoundError where none has.
+        """Import a module from the first importer that has it. Raises ModuleNotFoundError if none has it.
 
-        A package that holds nothing itself gives way to one of a later importer.
+        A namespace package gives way to a regular package of a later importer.
         """
         missing = ModuleNotFoundError(f"No module named {module_name!r}", name=module_name)
         for importer in self._importers:

@@ -96,15 +96,16 @@ def bill_of_materials(
     progress: Callable[[int, int], None] | None = None,
     signature: Callable[[ArchiveReader], str] | None = None,
 ) -> BillOfMaterials:
-    """Return what an archive is made of and what it asks of the target, with licences; nothing of it is run.
+    """Return the parts and the requirements of an archive, with licences; no code of it is run.
 
     `file` is a path, the folder of an unzipped archive, a file object or bytes; its name is not in the bill.
     The archive has name and version of the installed project that the code of its models is from; where that
-    is not known, the name of its one model. `identity` admits one archive alone. Every byte is read, for the
-    digests; `progress(done, total)` is called with bytes. `signature` says who signed the open archive.
+    is not known, the name of its one model. `identity` admits only the archive with this identity. Every byte
+    is read, for the digests; `progress(done, total)` is called with bytes. `signature` says who signed the
+    open archive.
 
-    Raises ArgumentError for a `file` of the wrong kind, and what ArchiveReader raises for what is no
-    archive, or a damaged one.
+    Raises ArgumentError for a `file` of the wrong kind, ArchiveError for a file that is not an archive or is
+    damaged.
 
     >>> import io
     >>> from packager import PackageExporter

@@ -194,7 +194,7 @@ _BY_TABLE = 16  # how much longer the table takes for a character and a part tha
 
 
 class GrowthError(MigrationError):
-    """Migrations that make more of a state dict than any honest one does."""
+    """Migrations make more of a state dict than the limits allow."""
 
 
 class Growth:

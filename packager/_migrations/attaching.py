@@ -31,9 +31,9 @@ Class = TypeVar("Class", bound=type)
 
 
 class AttachedMigrations:
-    """What `attach` returns: `remove()` takes the migrations off again, and may be called twice.
+    """The handle of `attach`: `remove()` takes the migrations off again, and may be called twice.
 
-    It is a context manager, too: they are taken off where the block ends.
+    It is a context manager, too, which removes them at the end of its block.
 
     >>> from kellet import nn
     >>> from packager.migrations import Migration, drop
@@ -78,12 +78,12 @@ class StoredMigration(Migration):
 def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
     """Run migrations whenever a state dict of an older version is loaded into an instance of `cls`.
 
-    `cls` is a class of modules of kellet or PyTorch, whose `_version` is today's. Every migration says
-    which version it reaches (`to=`). A state dict that has no versions, as one out of a safetensors
-    file, counts as the oldest: migrations whose templates would also fit today's keys need a gate.
+    `cls` is a class of modules of kellet or PyTorch, whose `_version` is today's. Every migration says which
+    version it reaches (`to=`). A state dict without versions, such as one from a safetensors file, counts as
+    the oldest: migrations whose templates also match today's keys need a gate (`unless`).
 
-    Raises MigrationError for versions that contradict each other or the class, ArgumentError for
-    what is no class of modules, and no migration.
+    Raises MigrationError for versions that contradict each other or the class, ArgumentError for anything but
+    a class of modules and migrations.
 
     >>> from kellet import nn
     >>> from packager.migrations import Migration, attach, rename
@@ -107,7 +107,7 @@ def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
 
 
 def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
-    """Return a class decorator that does what `attach` does, and raises what it raises.
+    """Return a class decorator that calls `attach`, and raises the same errors.
 
     >>> from kellet import nn
     >>> from packager.migrations import Migration, attached, rename

@@ -63,12 +63,12 @@ def plan_migration(
 ) -> MigrationPlan:
     """Plan what the migrations would make of `state`, which has this version; no array is read.
 
-    A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
-    may be a checkpoint that holds the state dict under one of the keys of `unwrap`. `module` is what gates
-    and transforms ask: the module that is to load the result, or a dict of its configuration; nothing of it
-    is called. `unknown` says what becomes of keys that no step knows: "keep", "drop" or "error".
+    A migration that reaches version `to` runs for state dicts that are older, or have none. `state` may be a
+    checkpoint that holds the state dict under one of the keys of `unwrap`. Gates and transforms read
+    `module`: the module that will load the result, or a dict of its configuration; nothing of it is called.
+    `unknown` says what happens to keys that no step matches: "keep", "drop" or "error".
 
-    Raises ArgumentError for keys that are no strings, MigrationError for whatever could not be carried out.
+    Raises ArgumentError for keys other than strings, MigrationError for steps that cannot be carried out.
 
     >>> import numpy as np
     >>> from packager.migrations import rename
@@ -212,17 +212,17 @@ def migrate(
     module: object = None,
     unknown: str = UNKNOWN[0],
 ) -> MigratedDict:
-    """Return the migrated state dict; values are made when asked for.
+    """Return the migrated state dict; values are made when they are read.
 
     Nothing of `state` is changed or copied.
 
-    `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
-    its `_metadata` move along. `load_state_dict` takes the result as it is. `module` and `unknown` are as for
+    `state` may be a whole checkpoint, in which `unwrap` finds the state dict; versions of modules in its
+    `_metadata` are moved, too. `load_state_dict` accepts the result. `module` and `unknown` are as for
     `plan_migration`.
 
-    Raises ArgumentError for arguments of the wrong kind and keys that are no strings, MigrationError for
-    what cannot be carried out, and for a step that matches nothing although
-    it names its key; with `strict` for every step that matches nothing.
+    Raises ArgumentError for arguments of the wrong kind and keys other than strings, MigrationError for steps
+    that cannot be carried out, and for a step that matches nothing although it names its key; with `strict`
+    for every step that matches nothing.
 
     >>> import numpy as np
     >>> from packager.migrations import Migration, migrate, rename

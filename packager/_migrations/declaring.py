@@ -138,20 +138,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Migration:
-    """What brings state dicts of one layout into the next.
+    """Steps that bring state dicts of one layout into the next.
 
-    `steps` run in order. `unwrap` names keys under which a checkpoint may hold the state dict itself:
-    the first that is there is opened. `target` is the class whose state dicts it is for, as
-    "package.module:Class"; keys are then relative to each instance; "" means a checkpoint as a whole.
-    `to` is the version that is reached: the migration is for older ones, and None for any. `since` is
-    the version that it starts from, where it is not for every older one. `where` is the file that it
-    was read from; `undoes` names the migration whose inverse this is: its steps need not find
-    anything, as those that they undo need not have. `unknown` says what becomes of keys that no step knows:
-    "keep", "drop" or "error". A `generic` one is for checkpoints of every model: its steps need not find
-    anything, and do not know the keys that they find.
+    `steps` run in order. `unwrap` names keys under which a checkpoint may hold the state dict itself: the
+    first one present is opened. `target` is the class whose state dicts it is for, as "package.module:Class";
+    keys are then relative to each instance; "" means a whole checkpoint. `to` is the version that it reaches;
+    it runs for older ones, or for any if `to` is None. `since` is the oldest version that it starts from, or
+    None. `where` is the file that it was read from; `undoes` names the migration whose inverse this is.
+    `unknown` says what happens to keys that no step matches: "keep", "drop" or "error". A `generic` one is
+    for checkpoints of every model. The steps of an inverse, and of a generic one, may match nothing.
 
-    Raises ArgumentError for what is no name or no list of steps, TemplateError when the sides of a step do
-    not fit together, MigrationError for versions that do not rise.
+    Raises ArgumentError for a name or steps of the wrong kind, TemplateError if the sides of a step do not
+    fit together, MigrationError unless `to` is later than `since`.
 
     >>> from packager.migrations import rename
     >>> Migration("names", [rename("{p:any}.gamma", "{p}.weight")]).inverse().steps[0].what
@@ -216,7 +214,7 @@ class Migration:
         return notebook_page(f"Migration {self.name}", said, [("steps", steps), ("opened", self.unwrap)])
 
     def is_due(self, version: int | None) -> bool:
-        """Say whether a state dict of this version has to go through it; None counts as the oldest."""
+        """Say whether it runs for a state dict of this version; None counts as the oldest."""
         return self.to is None or version is None or version < self.to
 
     @property
@@ -225,7 +223,7 @@ class Migration:
         return self.unknown != "drop" and all(step.inverse() is not None for step in self.steps)
 
     def inverse(self) -> Migration:
-        """Return the migration back, to the state dict as it lay inside of what `unwrap` opens.
+        """Return the migration back, to the state dict inside the checkpoint that `unwrap` opens.
 
         Raises TemplateError naming every step that has no inverse.
         """

@@ -188,8 +188,8 @@ def split(
 ) -> Split:
     """Cut values along `axis` into parts under several names, of the lengths `sizes` or equal ones.
 
-    With `over` there is one template of the parts: one part for each number of that int hole, and the axis
-    goes away. Gates as for `rename`. Raises TemplateError for templates that cannot be read.
+    With `over` there is one template of the parts: one part for each number of that int hole, and the axis is
+    removed. Gates as for `rename`. Raises TemplateError for templates that cannot be read.
 
     >>> split("qkv.weight", ["q.weight", "k.weight", "v.weight"]).inverse().what
     'merge q.weight, k.weight, v.weight -> qkv.weight'
@@ -211,7 +211,7 @@ def merge(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Merge:
-    """Put values under several names behind one another, along `axis`.
+    """Concatenate values under several names along `axis`.
 
     With `over` there is one template of the parts: they are stacked along a new axis, in the order of that
     int hole's numbers. `sizes` are the lengths of the parts, for the way back. Gates as for `rename`.

@@ -260,7 +260,7 @@ def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Va
 
 
 class MigratedDict(LazyStateDict):
-    """The migrated state dict: values are made when asked for, and not kept.
+    """The migrated state dict: values are made when they are read, and not kept.
 
     Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
     them; merged, cast and rolled ones are new. `ran` names the migrations that it went through.
@@ -303,8 +303,8 @@ class MigratedDict(LazyStateDict):
     def lazy(self, key: str) -> Any:
         """Return a value to be read piece by piece.
 
-        A LegacyTensor where it is no more than a view of one, else a LazyArray; the value itself where it
-        is no array.
+        A LegacyTensor if it is a view of one, else a LazyArray; a value that is not an array is returned
+        itself.
         """
         value = self._values[key]
         return (

@@ -65,7 +65,7 @@ _GATES = {
 
 
 class MigrationFileError(MigrationError, ValueError):
-    """A migration that cannot be read; the message gives the file and the line of every mistake."""
+    """A migration cannot be read; the message gives the file and the line of every mistake."""
 
 
 def migration_from_table(
@@ -373,8 +373,8 @@ _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 def read_migration(path: str | os.PathLike[str]) -> Migration:
     """Read a migration file.
 
-    Raises MigrationFileError, once for all mistakes, each with its line, OSError where the file cannot be
-    opened, and ArgumentError for what is no path.
+    Raises MigrationFileError with all mistakes, each with its line, OSError if the file cannot be opened, and
+    ArgumentError unless it is a path.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -394,7 +394,7 @@ def read_migration(path: str | os.PathLike[str]) -> Migration:
 def parse_migration(text: str, where: str = "migration") -> Migration:
     """Read a migration from the text of a file; `where` names it in messages.
 
-    Raises MigrationFileError, once for all mistakes, each with its line, ArgumentError for what is no text.
+    Raises MigrationFileError with all mistakes, each with its line, ArgumentError unless it is text.
 
     >>> swin = parse_migration('name = "x"\\n[[step]]\\ndrop = "{p:any}.attn_mask"')
     >>> swin.steps[0].line
@@ -416,9 +416,10 @@ def parse_migration(text: str, where: str = "migration") -> Migration:
 
 
 def format_migration(migration: Migration, comments: Sequence[str] = (), remarks: str = "") -> str:
-    """Return a migration as the text of a TOML file; `comments` stand above the steps, `remarks` at the end.
+    """Return a migration as the text of a TOML file; `comments` are put above the steps, `remarks` at the
+    end.
 
-    Raises MigrationError for a transform that has no place in a file.
+    Raises MigrationError for a transform that a file cannot store.
 
     >>> from packager.migrations import rename
     >>> print(format_migration(Migration("names", [rename("a", "b")]), ["its new name"]))

@@ -232,13 +232,13 @@ def rename(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Rename:
-    """Give keys another name, and put their values through `transforms`.
+    """Give keys another name, and apply `transforms` to their values.
 
-    `old` and `new` are templates; `repeat` renames again what still fits. `line` is the place in a file, for
-    messages. The gates, those of every step, say when it applies: `before`, a version that the state dict is
-    older than; `version_key`, the key of a value that is its version; `unless` and `if_all`, keys that must
-    not, or must, be there; `if_value` and `if_module`, what the value of a key, or an attribute of the
-    module, must be.
+    `old` and `new` are templates; `repeat` renames again while `old` matches. `line` is the place in a file,
+    for messages. The gates, those of every step, say when it applies: `before`, a version that the state dict
+    is older than; `version_key`, the key of a value that is its version; `unless` and `if_all`, keys that
+    must be absent, or present; `if_value` and `if_module`, the required value of a key, or of an attribute of
+    the module.
 
     Raises TemplateError for templates that cannot be read, TransformError for transforms of another kind.
 
@@ -263,10 +263,10 @@ def rename_pattern(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> RenamePattern:
-    """Replace what a regular expression finds in keys: one-way, for what templates cannot say.
+    """Replace matches of a regular expression in keys: one-way, for names that templates cannot match.
 
-    Gates as for `rename`. From an archive it runs only where the caller trusts it by name. Raises
-    TemplateError for what is no regular expression.
+    Gates as for `rename`. From an archive it runs only if `trust` allows it. Raises TemplateError for an
+    invalid regular expression.
 
     Source: re.sub.
 
@@ -314,12 +314,13 @@ def default(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Default:
-    """Add a constant where there is no such key, shaped as given or as a sibling is.
+    """Add a constant under a missing key, with the given shape or that of a sibling.
 
-    `dtype` is spelt as NumPy does. `like` is the template of siblings that are there: each makes one
-    constant, of its shape and dtype where these are not given. Gates as for `rename`.
+    `dtype` is a name of NumPy. `like` is the template of siblings: each gives one constant, with its shape
+    and dtype by default. Gates as for `rename`.
 
-    Raises TemplateError for a template that cannot be read, and without a shape, a dtype or a sibling.
+    Raises TemplateError for a template that cannot be read, and unless `shape` and `dtype`, or `like`, are
+    given.
 
     >>> default("{p:any}.bias", 0, like="{p:any}.weight", shape=(4,)).what
     'default {p:any}.bias'
@@ -389,7 +390,7 @@ def _made(template: Template, holes: HoleValues, value: Value) -> tuple[tuple[st
 
 
 def swap(one: str, other: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Swap:
-    """Let the keys of two templates change their names with each other.
+    """Exchange the names of the keys of two templates.
 
     Gates as for `rename`. Raises TemplateError for templates that cannot be read.
 

@@ -47,7 +47,7 @@ _ARITHMETIC = re.compile(
 
 
 class TemplateError(MigrationError, ValueError):
-    """A template that cannot be read, or that lacks an inverse where one is needed."""
+    """A template cannot be read, or lacks an inverse that is needed."""
 
 
 class HoleArithmetic(NamedTuple):

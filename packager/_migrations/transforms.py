@@ -119,10 +119,10 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """Give the elements another shape; one -1 stands for what is left.
+    """Give the elements another shape; one length may be -1.
 
-    It has an inverse where the shape that was there before is named in `old`. `Reshape("target")` gives the
-    shape that the module has.
+    It has an inverse if `old` names the shape before. `Reshape("target")` gives the shape that the module
+    has.
 
     >>> Reshape((-1, 2)).header(Header((2, 3), "float32")).shape
     (3, 2)
@@ -196,7 +196,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Move the elements along an axis by `by` places; what falls off comes in at the other end.
+    """Move the elements along an axis by `by` places, around the end.
 
     >>> import numpy
     >>> Roll(0, 1).apply(numpy.arange(3))
@@ -415,7 +415,7 @@ Find = Callable[[str, str], Any]
 
 
 class FunctionError(TransformError, CodeFailedError):
-    """A function that a migration names is not there, or raises."""
+    """A function that a migration names is missing, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,15 +430,14 @@ class _Place:
 class NamedFunction:
     """Call `module:name` with the value; what it returns is the new one.
 
-    `result` may say what the shape will be; `"target"` stands for the one that the module has under the new
-    name, and the function is then called with the value and that shape. Without it any shape and dtype may
-    come out, and the plan shows the value as it was. `find` gets the module and the name, and gives the
-    function. By default it imports as the code does that names
-    the function: code out of an archive means the modules of its own archive, whatever is installed
-    beside it, and what it declared.
+    `result` may give the shape that it returns; `"target"` stands for the shape that the module has under the
+    new name, and the function is then called with the value and that shape. Without it any shape and dtype
+    may be returned, and the plan shows the old ones. `find` gets the module and the name, and returns the
+    function. By default it imports as the calling code does: code of an archive finds the modules of its own
+    archive first.
 
-    Raises TransformError for a name of another form; FunctionError when it is planned for one that is not
-    there, and with the step and the key for a function that raises.
+    Raises TransformError for a name of another form; FunctionError when it is planned if the function is
+    missing, and with the step and the key if it raises.
 
     >>> NamedFunction("math:sqrt").apply(4)
     2.0

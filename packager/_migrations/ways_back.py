@@ -39,7 +39,7 @@ def cannot_go_back(
     """Say why the migrated `state` would not come back as it was, a line for each reason; empty if it would.
 
     Only values that are scaled or cast are read, piece by piece. No function is called. Raises MigrationError
-    for what cannot be carried out in the first place, LegacyFormatError for a dtype that needs ml_dtypes.
+    for steps that cannot be carried out, LegacyFormatError for a dtype that needs ml_dtypes.
 
     >>> import numpy as np
     >>> from packager.migrations import Scale, rename

@@ -131,12 +131,12 @@ _KIND_NAMES: dict[OriginKind, str] = {
 class Decision:
     """The action for one module, the rule that gave it, the reason, and who imports the module.
 
-    `action` is `intern`, `extern`, `mock`, `deny`, or `undecided` where no rule spoke.
-    `rule` is the rule as text (`extern('numpy.**')`, `implicit`, `preset auto`, `hook`).
-    `importers` are the import edges known when the module was decided, each with file and line.
-    `source`, where not None, is stored in place of the module's own source.
+    `action` is `intern`, `extern`, `mock`, `deny`, or `undecided` if no rule matched. `rule` is the rule as
+    text (`extern('numpy.**')`, `implicit`, `preset auto`, `hook`). `importers` are the import edges known
+    when the module was decided, each with file and line. `source`, where not None, is stored in place of the
+    module's own source.
 
-    A hook with three arguments receives a Decision and may answer with another one.
+    A hook with three arguments receives a Decision and may return another one.
 
     >>> decision = Decision("extern", "preset auto", "installed distribution einops 0.8.0")
     >>> decision.replace(action="deny", because="no einops in production").action
@@ -157,15 +157,15 @@ class Decision:
             raise ArgumentError(f"a decision with a source must intern, not {self.action}")
 
     def replace(self, **changes: Any) -> Decision:
-        """Return a copy with the given fields changed; self stays as it is.
+        """Return a copy with the given fields changed; self is not changed.
 
-        Raises ArgumentError for a decision that cannot be.
+        Raises ArgumentError for an invalid decision.
         """
         return replace(self, **changes)
 
 
 class HookAnswerError(PackagingError, TypeError):
-    """An action hook answered with something that is neither None nor a Decision."""
+    """An action hook returned something other than None or a Decision."""
 
 
 class ActionHooks:

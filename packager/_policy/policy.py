@@ -35,8 +35,7 @@ class Policy:
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `variables`
     are those of the environment that stored code may read; see `PackageExporter.allow_variable`.
 
-    Raises ArgumentError for more rules or patterns than an export compares modules with, here and wherever
-    some are added.
+    Raises ArgumentError beyond the limit of rules or patterns, here and when some are added.
 
     >>> policy = Policy("auto")
     >>> policy.add("deny", "tests.**")
@@ -87,7 +86,7 @@ class Policy:
         )
 
     def copy(self) -> Policy:
-        """Return another policy of the same rules, of which none has matched yet.
+        """Return another policy of the same rules; none of them has matched yet.
 
         >>> policy = Policy(rules=[Rule("mock", GlobGroup("wandb.**"))])
         >>> policy.decide("wandb", Origin("unknown")).action
@@ -108,7 +107,7 @@ class Policy:
     ) -> None:
         """Append a rule. The first rule that matches a module decides, whatever its action.
 
-        Raises ArgumentError for one rule or pattern too many, and what Rule and GlobGroup raise.
+        Raises ArgumentError beyond the limit of rules or patterns, and what Rule and GlobGroup raise.
 
         >>> policy = Policy()
         >>> policy.add("extern", "numpy.**", exclude="numpy.f2py.**", because="the target has it")
@@ -122,7 +121,7 @@ class Policy:
     def leave_out(self, patterns: GlobPattern) -> None:
         """Leave out the data files that match too: patterns over paths, as those of `exclude_data`.
 
-        Raises ArgumentError for one pattern too many, and what GlobGroup raises.
+        Raises ArgumentError beyond the limit of patterns, and what GlobGroup raises.
 
         >>> policy = Policy()
         >>> policy.leave_out("net/tests/**")
@@ -145,7 +144,8 @@ class Policy:
     ) -> Decision:
         """Return the Decision for module `name`, found in this environment at `origin`.
 
-        With `is_namesake` the module only has the name of one of our packages, and is no implicit extern.
+        With `is_namesake` another package only shares its name with kellet or packager, and is not an
+        implicit extern.
 
         >>> decision = Policy("auto").decide("einops", Origin("installed", "einops", "0.8.0"))
         >>> decision.action, decision.rule, decision.because
@@ -166,7 +166,7 @@ class Policy:
         return Decision(action, named, str(origin), tuple(importers))
 
     def empty_rules(self) -> tuple[Rule, ...]:
-        """Return the dead rules that may not be empty; under `strict`, all that are dead.
+        """Return the dead rules with `allow_empty=False`; under `strict`, all dead rules.
 
         >>> policy = Policy(rules=[Rule("mock", GlobGroup("wandb.**"), allow_empty=False)])
         >>> [str(rule) for rule in policy.empty_rules()]
@@ -175,7 +175,7 @@ class Policy:
         return tuple(rule for rule in self.rules.dead() if self.preset == "strict" or not rule.allow_empty)
 
     def require_matches(self) -> None:
-        """Raise EmptyMatchError naming every rule that may not be empty and is.
+        """Raise EmptyMatchError naming every rule of `empty_rules`.
 
         >>> Policy("strict", [Rule("mock", GlobGroup("wandb.**"))]).require_matches()
         Traceback (most recent call last):
@@ -290,8 +290,7 @@ class GlobGroup:
     `include` and `exclude` take a string or several. Groups are immutable, compare by their
     patterns and can be keys.
 
-    Raises ArgumentError where `**` is only a piece of a part (`a.**b`), and where a pattern
-    is no string.
+    Raises ArgumentError for `**` beside other characters (`a.**b`), and for a pattern that is not a string.
 
     >>> group = GlobGroup("torch*.**", exclude=["torchvision.**"])
     >>> [group.matches(name) for name in ("torch", "torch.nn.init", "torchvision.ops", "mytorch")]
@@ -323,7 +322,7 @@ class GlobGroup:
         )
 
     def matching(self, candidate: str) -> Iterator[str]:
-        """Yield the include patterns that match `candidate`; none where it is excluded."""
+        """Yield the include patterns that match `candidate`; nothing if it is excluded."""
         if not any(glob.matches(candidate) for glob in self._excluded):
             for glob in self._included:
                 if glob.matches(candidate):

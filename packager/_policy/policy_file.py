@@ -32,14 +32,14 @@ _FILE_ACTIONS = ("intern", "extern", "mock", "deny")
 
 
 class PolicyFileError(PackagingError, ValueError):
-    """A policy file is no TOML, or holds what no rule can mean; every problem at once."""
+    """A policy file is not valid TOML, or has invalid rules; the message has all problems."""
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read the policy in the TOML file at `path`.
 
-    Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read,
-    ArgumentError for what is no path.
+    Raises PolicyFileError naming the file and every problem in it, OSError if it cannot be read,
+    ArgumentError unless it is a path.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -29,7 +29,7 @@ _MOST_JSON: Final = 1 << 26
 
 
 class PretrainedError(PackageError, ValueError):
-    """A folder that is none of a model, or that its library cannot read."""
+    """A folder has no model, or its library cannot read it."""
 
 
 @dataclass(frozen=True)

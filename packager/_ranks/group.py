@@ -41,9 +41,9 @@ class Group(Protocol):
 
 
 class RanksDisagreeError(PackagingError):
-    """Ranks that make one archive gave what does not fit together. The same is raised on all of them.
+    """The parts of several ranks do not fit together. All ranks raise it.
 
-    `problems` has a line for each thing that does not fit.
+    `problems` has a line for each difference.
     """
 
     def __init__(self, what: str, problems: Sequence[str]) -> None:

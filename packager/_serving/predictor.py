@@ -44,19 +44,19 @@ class Predictor:
     """A model in an archive, to be called in this process or in workers.
 
     `path` is that of an archive, or its address. Making a Predictor opens the file and checks `identity`,
-    `signed_by`, `code` and `trust`, as PackageImporter does; nothing of it runs. The model is built at the
+    `signed_by`, `code` and `trust`, as PackageImporter does; no code of it runs. The model is built at the
     first `predict`, and stays in evaluation mode.
 
-    It pickles as its arguments, with the identity that was found: each process opens the file for itself,
-    once, and refuses another file in its place. Threads share the open archive. A forked child opens its own.
-    The archive is closed with the last Predictor that uses it. A worker keeps the last four open, since each
-    task brings a Predictor of its own.
+    It pickles as its arguments and the identity of the archive: each process opens the file once, and refuses
+    a replaced file. Threads share the open archive. A forked child opens its own. The archive is closed with
+    the last Predictor that uses it. A worker keeps the last four open, since each task unpickles a Predictor
+    of its own.
 
     `entry` names an entry point, or an object as "package/resource". By default it is "model", or the only
     one. `map_location` is that of `PackageImporter.load_object`.
 
-    Raises ArgumentError for an argument of the wrong kind, NotStoredError for an
-    entry that is not there, and what opening raises: see PackageImporter.
+    Raises ArgumentError for an argument of the wrong kind, NotStoredError for a missing entry point, and what
+    PackageImporter raises.
 
     >>> import numpy, pickle
     >>> from kellet.nn import Linear
@@ -107,12 +107,12 @@ class Predictor:
 
     @property
     def identity(self) -> str:
-        """The identity of the archive, as `packager verify` prints it."""
+        """The identity of the archive, as `kellet verify` prints it."""
         return self._identity
 
     @property
     def schema(self) -> SchemaRecord | None:
-        """What the model takes and gives; None where the archive does not say."""
+        """The types of inputs and outputs; None if the archive does not store them."""
         return self._here().schema
 
     @property
@@ -126,7 +126,7 @@ class Predictor:
         return self._here().importer.manifest
 
     def golden_inputs(self) -> dict[str, Any]:
-        """Return the inputs of the first golden call of the entry point, by name; an empty dict without one.
+        """Return the inputs of the first example of the entry point, by name; an empty dict without one.
 
         A table is a DataFrame. Raises ArchiveError for a damaged archive, ImportError for a table where
         pandas is missing.
@@ -142,10 +142,10 @@ class Predictor:
         A dict gives arguments by name, and gets outputs by name. A frame gives one array, or its columns
         where these are the arguments, and gets a frame with the same rows. A list gets lists. An array, a
         tensor or any other value gets arrays; several outputs are a dict. Inputs are compared with the schema
-        before anything is called. Numbers in lists and frames become arrays of the dtypes that it names.
+        before the model is called. Numbers in lists and frames become arrays of its dtypes.
 
-        Raises SchemaMismatchError (in `packager._calls`) for inputs that do not fit, IdentityMismatchError
-        where a process opens the file for the first time and finds another archive, and what opening,
+        Raises SchemaMismatchError for inputs that do not fit, IdentityMismatchError if a process opens the
+        file for the first time and finds another archive, and what PackageImporter,
         `PackageImporter.load_object` and the call raise.
 
         >>> import numpy

@@ -322,7 +322,7 @@ class Shard:
     `tensor` is an array of NumPy or a tensor of kellet or PyTorch; `shape` that of the whole tensor, and
     `offsets` says where the slice starts along each axis. The slices of all processes fill the whole.
 
-    Raises ArgumentError where the slice does not lie inside of that shape.
+    Raises ArgumentError unless the slice is inside that shape.
 
     >>> import numpy
     >>> Shard(numpy.zeros((2, 3)), shape=(4, 3), offsets=(2, 0)).box
@@ -354,13 +354,13 @@ class Shard:
 
     @property
     def box(self) -> Box:
-        """From where to where the slice reaches along each axis."""
+        """The start and stop of the slice along each axis."""
         sizes = (int(n) for n in self.tensor.shape)
         return tuple((start, start + size) for start, size in zip(self.offsets, sizes, strict=True))
 
     @classmethod
     def cut(cls, tensor: Any, rank: int, size: int, axis: int = 0) -> Shard:
-        """Return the slice of a whole tensor that falls to one of `size` ranks; see `rank_range`.
+        """Return the slice of a whole tensor for one of `size` ranks; see `rank_range`.
 
         >>> import numpy
         >>> Shard.cut(numpy.arange(10).reshape(2, 5), rank=1, size=2, axis=1).tensor.tolist()

@@ -205,7 +205,8 @@ class _Saved:
         if saved != _OPTIONS:
             raise ArchiveError(
                 f"{self.folder}: MLmodel was changed: found the options {saved}, expected {_OPTIONS}; "
-                "restore them, and give options when loading: mlflow.pyfunc.load_model(uri, model_config={...})"
+                "restore them, and give options when loading: mlflow.pyfunc.load_model(uri, "
+                "model_config={...})"
             )
 
 

@@ -81,11 +81,11 @@ def entry_method(point: EntryPoint, thing: object, is_own: IsOwn) -> Any:
     kind = f"{demangle(type(thing).__module__)}.{type(thing).__qualname__}"
     if name is None or name == "__call__":
         if not callable(thing):
-            raise _refused(point, f"{kind} cannot be called{_to_name(type(thing))}")
+            raise _refused(point, f"{kind} cannot be called{_to_name(type(thing), is_own)}")
         return thing
     owner = next((cls for cls in type(thing).__mro__ if name in cls.__dict__), None)
     if owner is None:
-        raise _refused(point, f"{kind} has no method {name!r}{_to_name(type(thing))}")
+        raise _refused(point, f"{kind} has no method {name!r}{_to_name(type(thing), is_own)}")
     value = owner.__dict__[name]
     if name not in LISTED and owner not in _own_classes(type(thing), value, is_own):
         raise _refused(
@@ -95,7 +95,9 @@ def entry_method(point: EntryPoint, thing: object, is_own: IsOwn) -> Any:
         )
     if not _is_method(value):
         raise _refused(
-            point, f"{name!r} of {kind} is a {type(value).__name__}; expected a method{_to_name(type(thing))}"
+            point,
+            f"{name!r} of {kind} is a {type(value).__name__}; expected a "
+            f"method{_to_name(type(thing), is_own)}",
         )
     if name in _attributes(thing):
         raise _refused(
@@ -108,13 +110,18 @@ def entry_method(point: EntryPoint, thing: object, is_own: IsOwn) -> Any:
         raise _refused(point, f"this {kind} has no {name!r}: {error}") from error
 
 
-def _to_name(cls: type) -> str:
-    """Return how to name a method that a class has; and else how to do without an entry point."""
-    own = [name for base in cls.__mro__[:-1] for name, value in vars(base).items() if _is_method(value)]
+def _to_name(cls: type, is_own: IsOwn) -> str:
+    """Return how to name a method of a class that may be called; else how to do without an entry point."""
     there = [name for name in LISTED[1:] if has_method(cls, name)]
-    if not there and cls.__module__ != "builtins":
-        there = [name for name in dict.fromkeys(own) if not name.startswith("_")][:5]
-    return f"; name a method: method={there[0]!r} (--callable {there[0]})" if there else _BY_HAND
+    there += [
+        name
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if not name.startswith("_") and _is_method(value) and base in _own_classes(cls, value, is_own)
+    ]
+    if not there:
+        return _BY_HAND
+    return f"; name a method in save() or run(): method={there[0]!r} (--callable {there[0]})"
 
 
 def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:
@@ -146,7 +153,7 @@ def _refused(point: EntryPoint, found: str) -> EntryMethodError:
     return EntryMethodError(f"entry point {point.name!r} of {point.package}/{point.resource}: {found}")
 
 
-_BY_HAND: Final = "; load the object with load_object(), and call it yourself"
+_BY_HAND: Final = "; load the object with PackageImporter.load_object(), and call it yourself"
 _BY_DEFAULT: Final = ("predict", "transform", "decision_function")
 _WHAT_IS_STORED: Final = (
     "arrays and tensors, DataFrames, numbers, text, bytes, None, and lists and dicts of plain values"

@@ -270,7 +270,8 @@ class _Reader:
             raise self._refused(f"found {_shown(found)}; expected {mark}")
 
     def _refused(self, found: str) -> ArgumentError:
-        return ArgumentError(f"the type {_shown(self._text)}: {found}; {_EXPECTED}")
+        tail = "" if "expected" in found or found.endswith("?") else f"; {_EXPECTED}"
+        return ArgumentError(f"the type {_shown(self._text)}: {found}{tail}")
 
 
 def _spelt(key: str) -> str:

@@ -51,7 +51,7 @@ def refused(match: str, *steps: Step, state: dict[str, Any] | None = None) -> No
 
 
 def test_a_key_that_doubles_sixty_times_is_refused_by_its_step() -> None:
-    refused(r"rename \{a:any\} -> \{a\}\.\{a\}:\s+'.*the key would have [0-9,]+ characters; at most 10,000",
+    refused(r"rename \{a:any\} -> \{a\}\.\{a\}:\s+'.*would have [0-9,]+ characters; the limit is 10,000",
             *[rename("{a:any}", "{a}.{a}")] * 60)  # fmt: skip
     assert len(planned(*[rename("{a:any}", "{a}.{a}")] * 12, state={"k": 1})[0]) == 2**13 - 1
 
@@ -107,7 +107,7 @@ def test_a_version_that_moves_without_end_is_refused() -> None:
 def test_a_merge_on_a_number_out_of_a_key_names_the_gap(number: int) -> None:
     state = {"experts.0.w": PAIR["a"], f"experts.{number}.w": PAIR["b"]}
     step = merge("experts.{e:int}.w", "experts.w", over="e")
-    refused(r"the merge lacks 'experts\.1\.w'", step, state=state)
+    refused(r"merge: missing 'experts\.1\.w'", step, state=state)
     if number > 10:
         refused(rf"and [0-9,]+ more; 2 are there, the last is 'experts\.{number}\.w'", step, state=state)
 
@@ -163,7 +163,7 @@ def test_arrays_that_are_made_of_each_other_twice_are_refused() -> None:
 def test_merges_inside_each_other_are_bounded() -> None:
     state = {"w": np.zeros((1, 2)), **{f"w{n}": np.zeros((1, 2)) for n in range(65)}}
     steps = [merge(["w", f"w{n}"], "w", sizes=[n + 1, 1]) for n in range(65)]
-    refused("65 merges inside each other; at most 64", *steps, state=state)
+    refused("65 merges inside each other; the limit is 64", *steps, state=state)
     migrated = migrate(Migration("net", steps[:64]), state)
     assert migrated["w"].shape == (65, 2)
 
@@ -222,8 +222,8 @@ def test_problems_of_one_step_are_told_up_to_a_hundred() -> None:
     with pytest.raises(MigrationError, match="and 91 more") as caught:
         planned(rename("l.{n:int}", "l.{n-9999}"), state=state)
     *told, last = caught.value.problems
-    assert sum("a number in a key cannot be negative" in one for one in told) == 100
-    assert last == "and perhaps more"
+    assert sum("numbers in keys are 0 or more" in one for one in told) == 100
+    assert last == "and possibly more"
 
 
 # --- archives ---
@@ -237,10 +237,10 @@ def stored(**step: Any) -> bytes:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ({"rename": "x" * 10_001, "to": "y"}, "it has 10,001 characters; at most 10,000"),
-        ({"drop": ".".join("{a}" for _ in range(65))}, "65 holes and more; at most 64 are read"),
+        ({"rename": "x" * 10_001, "to": "y"}, "it has 10,001 characters; the limit is 10,000"),
+        ({"drop": ".".join("{a}" for _ in range(65))}, "more than 64 holes"),
         ({"rename": "{n:int}", "to": "{" + "n*1+" * 500 + "9" * 4000 + "}"}, "whole-number arithmetic"),
-        ({"rename": "{n:int}", "to": "{999999999*(n+9999999999)}"}, "numbers have at most 18 digits"),
+        ({"rename": "{n:int}", "to": "{999999999*(n+9999999999)}"}, "the limit is 18 digits"),
         ({"rename": "{n:int}", "to": "{" + "(" * 3000 + "n" + ")" * 3000 + "}"}, "whole-number arithmetic"),
         ({"rename": "{n:int}", "to": "{" + "-" * 5000 + "n}"}, "whole-number arithmetic"),
         ({"rename": "{n:int}", "to": "{ 3 * ( n - 1 ) }"}, None),

@@ -205,7 +205,7 @@ def test_one_way_steps_are_named_when_going_back(run: Run) -> None:
 
 MISTAKES = {
     'rename = "fc.b"\nto = "norm"': [
-        "m.toml:1: rename fc.b -> norm: two values with one name:",
+        "m.toml:1: rename fc.b -> norm: two values get one key:",
         "'norm' would come from 'fc.b' and from 'norm'",
     ],
     'split = "norm"\nto = ["a", "b", "c"]': [
@@ -271,7 +271,7 @@ def test_irreversible_steps_and_constants_that_do_not_fit_point_at_their_lines(r
     Path("m.toml").write_text('\n[[step]]\ndefault = "x"\nfill = 256\nshape = [2]\ndtype = "uint8"\n')
     for more in (["--plan"], ["-o", "new.kellet"]):
         code, _, errors = run("migrate", "old.npz", "--with", "m.toml", *more)
-        assert (code, errors) == (1, "kellet: m.toml:2: default x: fill = 256: uint8 goes from 0 to 255\n")
+        assert (code, errors) == (1, "kellet: m.toml:2: default x: fill = 256: uint8 holds 0 to 255\n")
 
 
 def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
@@ -288,7 +288,7 @@ def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
     code, _, errors = run(*arguments, "--unknown", "error", "-o", "other.safetensors")
     assert code == 1
     assert errors.startswith(
-        "kellet: no step of migration 'm' (m.toml) knows 2 keys:\n    fc.kernel\n    norm\n"
+        "kellet: no step of migration 'm' (m.toml) matches 2 keys:\n    fc.kernel\n    norm\n"
     )
     assert not Path("other.safetensors").exists()
 
@@ -454,9 +454,9 @@ def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
         "the draft\n"
     )
     assert out.splitlines()[-5:] == [
-        "# Old keys that could not be placed (write a rename or a drop for them):",
+        "# Old keys without a match (write a rename or a drop for each):",
         "#     norm",
-        "# New keys that nothing gives a value to:",
+        "# New keys without a value (write a rename or a default for each):",
         "#     1.weight",
         "#     1.bias",
     ]

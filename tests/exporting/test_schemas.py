@@ -117,7 +117,7 @@ def test_declarations_are_stored_and_completed_by_calls(reader: Any) -> None:
     [
         (
             {"takes": {"word": "text"}},
-            "word is declared, and is no parameter; the parameters are words, scale",
+            "takes= declares word; expected parameters: words, scale",
         ),
         ({"takes": {"words": "text"}}, r"words: found list\[text\], expected text"),
         ({"gives": {"output.words.0": "int"}}, "output.words.0: found text, expected int"),

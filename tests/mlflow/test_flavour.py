@@ -97,7 +97,7 @@ def test_without_an_example_it_predicts_by_what_the_object_has(tmp_path: Path) -
 def test_an_object_that_cannot_be_called_is_for_load_model(tmp_path: Path) -> None:
     info = packager.mlflow.log_model({"labels": ["cat", "dog"]}, name="labels")
     loaded = mlflow.pyfunc.load_model(info.model_uri)
-    with pytest.raises(EntryMethodError, match=r"which cannot be called\. .* or load the object"):
+    with pytest.raises(EntryMethodError, match="cannot be called; load the object"):
         loaded.predict(X)
     assert packager.mlflow.load_model(info.model_uri) == {"labels": ["cat", "dog"]}
 

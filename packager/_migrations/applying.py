@@ -224,8 +224,8 @@ class Growth:
         if self._matching > MAX_MATCHING:
             raise GrowthError(
                 f"{self._step.described()}: the steps so far match {self._matching:,} characters of keys; "
-                f"the limit is {MAX_MATCHING:,}. Divide the migration, or write its templates with fewer "
-                "holes"
+                f"at most {MAX_MATCHING:,} are matched. Divide the migration, or write its templates with "
+                "fewer holes"
             )
 
     def move(
@@ -247,8 +247,8 @@ class Growth:
         where = f"{shown_keys(old)} to " if old else ""
         where += shown_keys(key for key, _ in new)
         raise GrowthError(
-            f"{step.described()}: {where}: that makes {count:,} {what}; the limit for this state dict "
-            f"is {most:,}"
+            f"{step.described()}: {where}: that makes {count:,} {what}; at most {most:,} are made of this "
+            "state dict"
         )
 
     def skip(self) -> None:

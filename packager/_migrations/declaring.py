@@ -306,14 +306,16 @@ def require_shape(step: Step, what: str, shape: Lengths | None) -> None:
     if shape is None:
         return
     if len(shape) > MAX_RANK:
-        raise TemplateError(f"{step.described()}: {what} has {len(shape):,} axes; the limit is {MAX_RANK}")
+        raise TemplateError(
+            f"{step.described()}: {what} has {len(shape):,} axes; at most {MAX_RANK} are made"
+        )
     for path in shape:
         if isinstance(path, str):
             for given in step.templates[0]:
                 require_holes(path_template(path), given, step.line)
     if any(isinstance(length, int) and length >= MAX_EXTENT for length in shape):
         raise TemplateError(
-            f"{step.described()}: {what} = {list(shape)}: the limit of an axis is {MAX_EXTENT - 1:,}"
+            f"{step.described()}: {what} = {list(shape)}: no axis is as long as {MAX_EXTENT:,}"
         )
 
 

@@ -131,7 +131,9 @@ class Merge(Step):
             gaps = itertools.islice((place for place in range(count) if place not in parts), _SHOWN_GAPS)
             shown = [repr(self._key_at(place, holes)) for place in gaps]
             if more := count - len(parts) - len(shown):
-                shown.append(f"and {more:,} more; found {len(parts):,}, the last is {parts[max(parts)]!r}")
+                shown.append(
+                    f"and {more:,} more; {len(parts):,} are there, the last is {parts[max(parts)]!r}"
+                )
             raise TransformError(f"merge: missing {', '.join(shown)}")
         members = [values[parts[place]] for place in sorted(parts)]
         whole = joined(members, self.axis, self.over is not None)

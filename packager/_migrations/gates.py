@@ -363,7 +363,8 @@ class Surroundings:
         names = path.split(".")
         if len(names) > MAX_ASKED_PARTS:
             raise TransformError(
-                f"the path {shortened(path)!r} has {len(names):,} parts; the limit is {MAX_ASKED_PARTS}"
+                f"the path {shortened(path)!r} of the module has {len(names):,} parts; at most "
+                f"{MAX_ASKED_PARTS} are followed"
             )
         self.spend(_PER_PART * len(names))
         found = self.module

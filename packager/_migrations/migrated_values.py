@@ -226,7 +226,7 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
     work = sum(value.work for value in values) + size_in_bytes(header) + _LEAST_WORK
     joins = max(value.joins for value in values) + 1
     if joins > MAX_JOINS:
-        raise TransformError(f"{joins} merges inside each other; the limit is {MAX_JOINS}")
+        raise TransformError(f"{joins} merges inside each other; at most {MAX_JOINS} are carried out")
     return Value(header, Joined(origins, axis, stack), work, joins)
 
 
@@ -240,7 +240,7 @@ def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Va
     axis = checked_axis("split", axis, value.header.shape)
     length = value.header.shape[axis]
     if count > MAX_TENSORS:
-        raise TransformError(f"split along axis {axis}: {count:,} parts; the limit is {MAX_TENSORS:,}")
+        raise TransformError(f"split along axis {axis}: {count:,} parts; at most {MAX_TENSORS:,} are made")
     if sizes is None:
         if length % count:
             each, more = divmod(length, count)

@@ -352,7 +352,7 @@ def _require_small(value: Any, name: str, where: str) -> None:
     for number in value if isinstance(value, list) else (value,):
         if isinstance(number, int) and not -(2**63) <= number < 2**64:
             raise MigrationFileError(
-                f"{where}: {name} has a number of {number.bit_length()} bits; the limit is 64"
+                f"{where}: {name} has a number of {number.bit_length()} bits; at most 64"
             )
 
 

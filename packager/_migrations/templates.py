@@ -195,8 +195,8 @@ class Template:
         length = sum(map(len, written))
         if length > MAX_MIGRATED_KEY:
             raise TemplateError(
-                f"template {shortened(self.text)!r}: the key would have {length:,} characters; the "
-                f"limit is {MAX_MIGRATED_KEY:,}"
+                f"template {shortened(self.text)!r}: the key would have {length:,} characters; at "
+                f"most {MAX_MIGRATED_KEY:,} are made"
             )
         return "".join(written)
 
@@ -331,7 +331,7 @@ def _parse_parts(text: str) -> tuple[Part, ...]:
     Raises TemplateError, with the column, for what is no template, and for one beyond a bound.
     """
     if len(text) > MAX_TEMPLATE:
-        long = f"it has {len(text):,} characters; the limit is {MAX_TEMPLATE:,}"
+        long = f"it has {len(text):,} characters; at most {MAX_TEMPLATE:,} are read"
         raise _error(text, MAX_TEMPLATE, long)
     parts: list[Part] = []
     holes = 0
@@ -353,7 +353,9 @@ def _parse_parts(text: str) -> tuple[Part, ...]:
         else:
             _append_text(parts, found)
         if holes > MAX_TEMPLATE_HOLES:
-            raise _error(text, piece.start(), f"more than {MAX_TEMPLATE_HOLES} holes")
+            raise _error(
+                text, piece.start(), f"{holes} holes and more; at most {MAX_TEMPLATE_HOLES} are read"
+            )
     return tuple(parts)
 
 

@@ -322,7 +322,7 @@ ARCHIVE: dict[str, Row] = {
     "MAX_TEMPLATE_HOLES": Row(
         lambda n, folder: Template.parse(".".join(f"{{h{k}}}" for k in range(n))),
         64,
-        "more than 64 holes",
+        "65 holes and more; at most 64",
     ),
     "FREE_KEY_TEXT": Row(
         lambda n, folder: planned({"abcd": 1}, rename("{k}", "{k}" + "y" * (n - 4))),

@@ -283,10 +283,9 @@ def test_what_is_no_public_method_of_stored_code_is_refused(shop: Any, callable:
 
 
 def test_a_refusal_names_the_class_as_its_source_does(shop: Any) -> None:
-    cases = {"absent": "class has no method", "not_a_method": "'not_a_method' is no method"}
+    cases = {"absent": r"{}\.Till has no method", "not_a_method": r"'not_a_method' of {}\.Till is a int"}
     for callable, message in cases.items():
-        told = rf"the object is a {shop.Till.__module__}\.Till, .*{message}"
-        refused(renamed(stored(shop.Till()), callable), told)
+        refused(renamed(stored(shop.Till()), callable), message.format(shop.Till.__module__))
 
 
 def test_attributes_of_an_object_do_not_take_the_place_of_methods(shop: Any) -> None:
@@ -365,15 +364,15 @@ def test_an_entry_point_of_no_object_is_told() -> None:
 @pytest.mark.parametrize(
     ("make", "callable", "message"),
     [
-        (lambda shop, path: path, "write_bytes", "'write_bytes' of .* is not defined by code of the archive"),
+        (lambda shop, path: path, "write_bytes", "is not defined by code of the archive"),
         (lambda shop, path: path, None, "cannot be called"),
         (lambda shop, path: shop.Till(), "_private", "'_private' is not the name of a public method"),
-        (lambda shop, path: shop.Till(), "computed", "'computed' of .* is a property; expected a method"),
+        (lambda shop, path: shop.Till(), "computed", "is a property; expected a method"),
         (lambda shop, path: shop.Net(), "encoder.forward", "'encoder.forward' is a path"),
         (
             lambda shop, path: shop.Net(),
             "state_dict",
-            "'state_dict' of .* is not defined by code of the archive",
+            "is not defined by code of the archive",
         ),
     ],
 )

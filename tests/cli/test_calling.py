@@ -253,9 +253,9 @@ def test_an_entry_point_that_is_missing_names_the_objects_that_are_there(run: Ru
         exporter.save_object("zoo_data", "mixed", zoo.mixed)
         exporter.save_object("zoo_data", "words", ["a"])
     code, _, errors = run("run", "net.kellet", "--text", "a")
-    there = "the objects zoo_data/mixed, zoo_data/words: name one of these as the entry (--entry)"
+    there = "zoo_data/mixed, zoo_data/words; write entry='zoo_data/mixed' (--entry zoo_data/mixed)"
     assert code == 1
-    assert errors == f"kellet: no entry point 'model'; the archive has none, and {there}\n"
+    assert errors == f"kellet: no entry point 'model'; the archive has {there}\n"
     code, out, _ = run(
         "run", "net.kellet", "--entry", "zoo_data/mixed", "--callable", "predict", "--input", "x.npz"
     )

@@ -217,7 +217,10 @@ MISTAKES = {
         "function 'no.such:f' was not found: No module named 'no'",
     ],
     'rename = "not.there"\nto = "x"': ["steps that match no key:", "m.toml:1: rename not.there -> x"],
-    'drop = "{"\n\n[[step]]\nrename = "a"\nto = "{b}"': ["m.toml:1: template '{'", "m.toml:4: hole 'b'"],
+    'drop = "{"\n\n[[step]]\nrename = "a"\nto = "{b}"': [
+        "m.toml:1: template '{'",
+        "m.toml:4: '{b}' has the hole 'b'",
+    ],
 }
 
 
@@ -232,7 +235,7 @@ def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: 
 
 FAILING = {
     "def f(value):\n    raise KeyError('grid')\n": "'norm': function 'helping:f' raised KeyError: 'grid'",
-    "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int, not an array",
+    "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int; expected an array",
     "1 / 0\n": "'norm': function 'helping:f' was not found: importing helping raised ZeroDivisionError: ",
     "def f(:\n": "'norm': function 'helping:f' was not found: importing helping raised SyntaxError: ",
 }
@@ -302,10 +305,7 @@ def test_the_target_answers_what_a_migration_asks_also_when_it_is_written(run: R
     code, _, errors = run(*arguments, "-o", "new.safetensors")
     assert code == 1
     assert "m.toml:1: rename fc.kernel -> 0.weight:\n" in errors
-    assert (
-        "asks for '0.weight' of the module, and there is none here; give it (module=, on the command"
-        in errors
-    )
+    assert "the step needs '0.weight' of a module; give one: module=model (command: --target" in errors
     assert run(*arguments, "-o", "new.safetensors", "--target", "shop:build")[0] == 0
     assert values("new.safetensors")["0.weight"] == OLD["fc.kernel"].reshape(2, 3).tolist()
     assert "0.bias" in values("new.safetensors")

@@ -180,7 +180,7 @@ def test_elements_of_a_frame_are_held_and_asked_for_nothing() -> None:
             lambda: pd.date_range(
                 "2024", periods=2, freq=pd.offsets.CustomBusinessDay(holidays=["2024-01-01"])
             ),
-            "the offset <CustomBusinessDay>, which no text stands for",
+            "the offset <CustomBusinessDay> has no frequency text",
         ),
         (lambda: pd.Timestamp("9999-12-31", tz="UTC").as_unit("s"), "9999-12-31T00:00:00 has a time zone"),
     ],

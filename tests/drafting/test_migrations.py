@@ -350,7 +350,7 @@ SHAPES_ALONE = {
         state(x=(2, 3), y=(2, 3), z=(2, 3)),
         [
             (
-                "split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 are the parts; they are in the "
+                "split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 are the parts; in the "
                 "order of the keys: check it)"
             )
         ],
@@ -506,7 +506,7 @@ def test_text_of_a_file_says_the_same_as_the_migration():
     with pytest.raises(MigrationError, match="cannot be stored"):
         format_migration(Migration("own", [replace(own, transforms=(object(),))]))
     with pytest.raises(MigrationError, match="name it: NamedFunction"):
-        rename("a", "b", numpy.negative)
+        rename("a", "b", np.negative)
 
 
 # How the projection is called that is those of queries, keys and values at once.

@@ -108,7 +108,7 @@ def test_problems_of_attached_migrations_are_held() -> None:
     with pytest.raises(PackageError, match=r"has no version.*\nand 15 more$") as told:
         attach(Net, *(Migration(name, [drop("mask")]) for name in MANY))
     assert told.value.problems == tuple(
-        f"migration {name!r} has no version; write Migration(..., to=" for name in MANY
+        f"migration {name!r} has no version; write Migration(..., to=2)" for name in MANY
     )
 
 

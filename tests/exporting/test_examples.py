@@ -189,7 +189,7 @@ def test_a_tuple_or_list_that_was_meant_as_arguments_is_told_apart(shop: Any, ki
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     with pytest.raises(
         ArgumentError,
-        match=f"encode does not take a {kind.__name__} of 2; give several arguments as packager",
+        match=r"encode takes several; write example=packager\.Example\(text, upper\)",
     ):
         exporter.save_object("shop", "thing", _Two(), example=kind(("a", True)), method="encode")
     assert exporter.plan().objects == ()
@@ -200,7 +200,7 @@ def test_an_argument_that_is_missing_is_told_with_the_way_to_give_it(shop: Any) 
     exporter.save_object("shop", "thing", shop.words, example="a b", method="between")
     (problem,) = exporter.plan().problems
     assert "missing a required argument: 'last'; found arg0" in problem.context
-    assert problem.context.endswith("In example=, give several as packager.Example(*args)")
+    assert problem.context.endswith("In example=, write packager.Example(first, last)")
 
 
 class _Two:

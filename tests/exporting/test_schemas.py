@@ -82,7 +82,7 @@ def test_a_call_that_does_not_fit_is_refused_before_anything_is_built_or_called(
     file = export(reader, {"words": ["a"]})
     with PackageImporter(file) as importer:
         with pytest.raises(
-            SchemaMismatchError, match=r"words: found int, expected list\[text\]; more: it takes no"
+            SchemaMismatchError, match=r"words: found int, expected list\[text\]; more: unknown input"
         ):
             importer.run({"words": 3, "more": 1})
         assert importer.modules == {}

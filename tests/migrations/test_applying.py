@@ -288,6 +288,6 @@ def test_a_merge_that_lacks_a_key_of_which_a_hole_could_be_anything_shows_its_te
 def test_the_bound_that_is_passed_is_named_and_not_one_that_is_met(monkeypatch):
     monkeypatch.setattr(applying, "MAX_TENSORS", 2)
     monkeypatch.setattr(applying, "most_key_text", lambda text: 20)
-    message = r"'a' to 'x{30}': that makes 31 characters of keys; the limit for this state dict is 20"
+    message = r"'a' to 'x{30}': that makes 31 characters of keys; at most 20 are made of this state dict"
     with pytest.raises(MigrationError, match=message):
         migrate({"a": np.zeros(1), "b": np.zeros(1)}, rename("a", "x" * 30))

@@ -315,7 +315,7 @@ def test_a_template_that_wants_a_module_before_says_which_key_is_at_the_root() -
     assert why(drop("{p:any}.mask"), "masks", "a.b") == "no key matches"
     assert why(drop("{p:any}.{p}"), "a") == "no key matches"
     with pytest.raises(
-        MigrationError, match=r"drop \{p:any\}\.mask: '\{p:any\}\.mask' wants a module and a dot"
+        MigrationError, match=r"drop \{p:any\}\.mask: '\{p:any\}\.mask' needs a name and a dot"
     ):
         migrate(Migration("m", [drop("{p:any}.mask")]), numbered("mask"), strict=True)
 

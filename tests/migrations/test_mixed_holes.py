@@ -128,10 +128,10 @@ def test_a_step_made_by_hand_is_judged_too_and_fails_in_words_where_it_runs_all_
     gate = Rename(
         Template.parse("a.{n}.w"), Template.parse("b.{n}.w"), gates=Gates(unless=(Template.parse("{n+1}"),))
     )
-    with pytest.raises(MigrationError, match="hole 'n' is reckoned with"):
+    with pytest.raises(MigrationError, match="the hole 'n' has the text"):
         migrate(Migration("m", [gate], stored=True), VALUES)
     parts = Merge((Template.parse("a.{n}.w"),), Template.parse("b.{n+1}.w"))
-    with pytest.raises(MigrationError, match="hole 'n' is reckoned with"):
+    with pytest.raises(MigrationError, match="the hole 'n' has the text"):
         migrate(Migration("m", [parts], stored=True), VALUES)
 
 

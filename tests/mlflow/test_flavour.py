@@ -185,14 +185,14 @@ def test_a_folder_sets_no_options(scaled: Callable[..., Path], tmp_path: Path) -
 def test_a_folder_of_another_flavour_is_refused(tmp_path: Path) -> None:
     mlflow.models.Model().save(str(tmp_path / "MLmodel"))
     with pytest.raises(
-        ArchiveError, match="MLmodel names no archive, identity or entry of the flavour 'kellet'"
+        ArchiveError, match="MLmodel lacks the archive, identity or entry of the flavour 'kellet'"
     ):
         packager.mlflow.load_model(str(tmp_path))
 
 
 def test_a_save_that_fails_leaves_nothing(scaled: Callable[..., Path], tmp_path: Path) -> None:
     archive = scaled("a.kellet", 2)
-    with pytest.raises(ArgumentError, match="is an archive, which has an example and a method already"):
+    with pytest.raises(ArgumentError, match="is the path of an archive, which stores its own example"):
         packager.mlflow.save_model(archive, tmp_path / "saved", example=X)
     assert not (tmp_path / "saved").exists()
     (tmp_path / "saved").mkdir()

@@ -83,7 +83,9 @@ class FormUse:
 
     def __str__(self) -> str:
         name = self.trust
-        remedy = f"; if you trust it, open the archive with trust=[{name!r}] (--trust {name})" if name else ""
+        remedy = (
+            f"; if you trust it, open the archive with trust=({name!r},) (--trust {name})" if name else ""
+        )
         return f"{self.path}: {self.reason}{remedy}"
 
 

@@ -55,7 +55,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a method that fits": (
         lambda: stacked("predict", "fit"),
-        "stack_method_ of StackingClassifier is 'fit', a text",
+        "stack_method_ of StackingClassifier is 'fit', an unexpected text",
     ),
     "no names": (
         lambda: changed(stacked(), stack_method_=[b"predict"]),
@@ -63,11 +63,11 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a chain": (
         lambda: changed(ClassifierChain(LogisticRegression()), chain_method_="set_params"),
-        "chain_method_ of ClassifierChain is 'set_params', a text",
+        "chain_method_ of ClassifierChain is 'set_params', an unexpected text",
     ),
     "a scorer": (
         lambda: changed(make_scorer(f1_score), _response_method="__init__"),
-        "_response_method of _Scorer is '__init__', a text",
+        "_response_method of _Scorer is '__init__', an unexpected text",
     ),
     "a folder": (
         lambda: Pipeline([("line", LINE)], memory="/tmp/kept"),

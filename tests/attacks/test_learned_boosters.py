@@ -107,7 +107,7 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         EXTREME,
         [[K.PACKED_LIST, "x"]],
         {"callbacks": -2},
-        "callbacks of XGBClassifier is of a kind",
+        "callbacks of XGBClassifier has an unexpected type",
     ),
 }
 

@@ -83,7 +83,7 @@ HOSTILE: dict[str, Case] = {
     "a kernel that is none": (
         lambda: SVC().fit(X, Y),
         {"kernel": "eval"},
-        "kernel of SVC is 'eval', a text that",
+        "kernel of SVC is 'eval', an unexpected text",
     ),
     "a method of its own": (
         lambda: FunctionTransformer(np.log1p),
@@ -109,7 +109,7 @@ HOSTILE: dict[str, Case] = {
     "no number": (
         lambda: FeatureHasher(n_features=8),
         {"n_features": float("nan")},
-        "n_features of FeatureHasher is nan, and must be",
+        "n_features of FeatureHasher is nan, expected",
     ),
     # Kinds that no fit gives.
     "a table of lists": (
@@ -120,7 +120,7 @@ HOSTILE: dict[str, Case] = {
     "a table of texts": (
         lambda: CountVectorizer().fit(DOCS),
         {"vocabulary_": {"fig": "0"}},
-        "vocabulary_ of CountVectorizer is of a kind",
+        "vocabulary_ of CountVectorizer has an unexpected type",
     ),
     "classes that are a namespace": (
         lambda: LINE,
@@ -135,17 +135,17 @@ HOSTILE: dict[str, Case] = {
     "centres that are a dict": (
         lambda: KMeans(2, n_init=1).fit(X),
         {"cluster_centers_": {"shape": (2, 5)}},
-        "cluster_centers_ of KMeans is of a kind",
+        "cluster_centers_ of KMeans has an unexpected type",
     ),
     "mappings that are texts": (
         lambda: OneHotEncoder(max_categories=2).fit([["a"], ["b"], ["c"]]),
         {"_default_to_infrequent_mappings": ["abc"]},
-        "_default_to_infrequent_mappings of OneHotEncoder is of a kind",
+        "_default_to_infrequent_mappings of OneHotEncoder has an unexpected type",
     ),
     "edges that are objects": (
         lambda: KBinsDiscretizer(2, strategy="uniform").fit(X),
         {"bin_edges_": SimpleNamespace()},
-        "bin_edges_ of KBinsDiscretizer is of a kind",
+        "bin_edges_ of KBinsDiscretizer has an unexpected type",
     ),
     "what never ends": (
         lambda: KBinsDiscretizer(2, strategy="uniform").fit(X),
@@ -166,12 +166,12 @@ HOSTILE: dict[str, Case] = {
     "constraints of its own": (
         lambda: LINE,
         {"_parameter_constraints": {}},
-        "_parameter_constraints of LogisticRegression is no attribute",
+        "_parameter_constraints of LogisticRegression is not an attribute",
     ),
     "a list inside": (
         lambda: MultiLabelBinarizer().fit([["a"], ["b"]]),
         {"_cached_dict": {"a": SimpleNamespace()}},
-        "_cached_dict of MultiLabelBinarizer is of a kind",
+        "_cached_dict of MultiLabelBinarizer has an unexpected type",
     ),
 }
 
@@ -258,7 +258,9 @@ STACK = [K.GLOBAL, "sklearn.ensemble", "StackingClassifier"]
     ],
 )
 def test_names_of_methods_are_read_however_their_list_is_stored(records: list[list[Any]]) -> None:
-    with pytest.raises(UntrustedNamesError, match="stack_method_ of StackingClassifier is 'tofile', a text"):
+    with pytest.raises(
+        UntrustedNamesError, match="stack_method_ of StackingClassifier is 'tofile', an unexpected text"
+    ):
         audit(table(STACK, [K.NEW, -1], *records), TrustContext.data_only())
 
 
@@ -272,13 +274,15 @@ def test_names_of_methods_are_read_however_their_list_is_stored(records: list[li
     ids=["a run", "a long list", "many words"],
 )
 def test_names_of_methods_are_few(held: list[Any]) -> None:
-    with pytest.raises(UntrustedNamesError, match="stack_method_ of StackingClassifier is of a kind"):
+    with pytest.raises(
+        UntrustedNamesError, match="stack_method_ of StackingClassifier has an unexpected type"
+    ):
         audit(table(STACK, [K.NEW, -1], held, [K.FILL, -2, "stack_method_", -3]), TrustContext.data_only())
 
 
 def test_a_container_that_contains_itself_ends() -> None:
     records = table(NAME, [K.NEW, -1], [K.LIST], [K.EXTEND, -3, -3], [K.FILL, -2, "stop_words", -3])
-    with pytest.raises(UntrustedNamesError, match="stop_words of CountVectorizer is of a kind"):
+    with pytest.raises(UntrustedNamesError, match="stop_words of CountVectorizer has an unexpected type"):
         audit(records, TrustContext.data_only())
 
 
@@ -315,7 +319,7 @@ CROWDED: dict[str, tuple[list[list[Any]], str]] = {
     ),
     "many attributes": (
         [[K.DICT, *MANY[1:]], [K.UPDATE, -3, "more", 1, *["x", 2] * 900], [K.STATE, -2, -3]],
-        "one of more than a thousand of CountVectorizer is no attribute",
+        "one of more than a thousand of CountVectorizer is not an attribute",
     ),
     "a state for many": (
         [MANY, *[[K.STATE, -2, -3]] * 3000],

@@ -213,7 +213,7 @@ def merge(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Merge:
-    """Concatenate values under several names along `axis`.
+    """Join values under several names along `axis`.
 
     With `over` there is one template of the parts: they are stacked along a new axis, in the order of that
     int hole's numbers. `sizes` are the lengths of the parts, for the way back. Gates as for `rename`.

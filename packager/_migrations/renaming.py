@@ -390,7 +390,7 @@ def _made(template: Template, holes: HoleValues, value: Value) -> tuple[tuple[st
 
 
 def swap(one: str, other: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Swap:
-    """Exchange the names of the keys of two templates.
+    """Swap the names of the keys of two templates.
 
     Gates as for `rename`. Raises TemplateError for templates that cannot be read.
 

@@ -182,7 +182,7 @@ def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [("x", "expected a name and a type"), ("x=float33[]", "which is no dtype")]
+    ("given", "message"), [("x", "expected a name and a type"), ("x=float33[]", "did you mean float32?")]
 )
 def test_a_declaration_that_is_none_is_told_by_its_option(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, message: str

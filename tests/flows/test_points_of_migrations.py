@@ -370,7 +370,7 @@ FOUND: dict[str, Any] = {
         1,
         (
             "kellet: no step of migration 'few' (few.toml) matches 2 keys:\n    mast.flag\n    keel_w\n"
-            'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)\n'
+            'Write steps for them, or leave them out: unknown="drop" (command: --unknown drop)\n'
         ),
     ],
     "what was kept": [

@@ -65,7 +65,7 @@ class LearnedRows:
     True
     >>> none = Attribute("n_features", frozenset({"number"}), scalars=(0,), pairs=())
     >>> [*LEARNED.problems("sklearn.feature_extraction:FeatureHasher", [none])]
-    ['n_features of FeatureHasher is 0, and must be from 1 to 2147483647']
+    ['n_features of FeatureHasher is 0, expected 1 to 2147483647']
     """
 
     def __init__(self, library: str, tables: Tables, said: Said) -> None:

@@ -299,7 +299,10 @@ def line_of(line: str) -> int:
 def test_what_cannot_be_called_names_what_can(there: dict[str, Any]) -> None:
     assert there["no entry"] == [
         1,
-        "kellet: no entry point 'kettel'; the archive has model, model/model; write entry='model' (--entry model)\n",
+        (
+            "kellet: no entry point 'kettel'; the archive has model, model/model; write entry='model' "
+            "(--entry model)\n"
+        ),
     ]
     code, errors = there["a hidden method"]
     assert code == 1

@@ -70,7 +70,7 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         LIGHT,
         [[K.PACKED_LIST, "auc", "l2 output_result=/tmp/x"]],
         {"metric": -2},
-        "metric of LGBMClassifier is 'l2 output_result=/tmp/x', a text",
+        "metric of LGBMClassifier is 'l2 output_result=/tmp/x', an unexpected text",
     ),
     "the same in parameters": (
         LIGHT,

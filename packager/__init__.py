@@ -124,7 +124,10 @@ if not TYPE_CHECKING:  # type checkers would take every name for one that is her
         if name == "__version__":
             found = import_module("._version", __name__).installed_version()
             if found is None:
-                raise AttributeError("packager has no __version__ here: it is not installed, only importable")
+                raise AttributeError(
+                    "packager has no __version__, as it is not installed; run python -m pip install -e . "
+                    "in its folder"
+                )
             return found
         return import_module(f".{name}", __name__) if name in _SUBMODULES else _named(name)
 

@@ -27,7 +27,7 @@ _MOST_LINKS = 80  # on the way to a file, counted twice
 
 
 class CacheWarning(ShowsItsText, UserWarning):
-    """The folder for what is kept between runs is not used, since others may write to it."""
+    """The cache folder is not used, since other users may write to it."""
 
     __module__ = "packager.errors"  # where users find it
 

@@ -24,13 +24,14 @@ def load(
 ) -> Any:
     """Load the object of an archive that holds one.
 
-    `signed_by` admits only what one of these signers has signed: a public key, its path, a signers.toml, or
-    `packager.Signers`. `code=False` refuses an archive that stores code. `trust` names classes of installed
-    packages that it may use beyond the known ones. `map_location` is that of `torch.load`. `options` are
-    those of PackageImporter.
+    `signed_by` admits only an archive that one of these signers has signed: a public key, its path, a
+    signers.toml, or `packager.Signers`. `code=False` refuses an archive that stores code. `trust` names
+    further classes of installed packages that it may use. `map_location` is that of `torch.load`. `options`
+    are those of PackageImporter.
 
-    Each call makes a new object and imports stored code anew, so its classes differ from call to call. When
-    nothing refers to that code any more, it leaves the process, and the file is closed. Arrays stay valid.
+    Each call makes a new object and imports stored code again, so its classes differ from call to call. When
+    nothing refers to that code any more, it is removed from the process, and the file is closed. Arrays stay
+    valid.
 
     Raises ArgumentError for an unknown option, KeyNotStoredError if the archive holds several objects or
     none, and the errors of PackageImporter and its `load_object`.

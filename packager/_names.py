@@ -40,7 +40,7 @@ _counts_lock = allocate_lock()
 
 
 class InvalidNameError(PackageError, ValueError, AssertionError):
-    """A module or resource name that no archive can hold.
+    """A name of a module or a resource is invalid in an archive.
 
     It is an AssertionError too because `PackageMangler.mangle("")` is one in torch.package.
     """
@@ -75,9 +75,9 @@ class PackageMangler:
         self._suffix = f"__w{self.identity}_{self.number}"
 
     def mangle(self, name: str) -> str:
-        """Return the name under which this importer's module `name` stands in `sys.modules`.
+        """Return the name of this importer's module `name` in `sys.modules`.
 
-        Raises InvalidNameError for an empty name and for one that is mangled already.
+        Raises InvalidNameError for an empty name and for a mangled one.
         """
         if not name:
             raise InvalidNameError("cannot mangle an empty module name; pass the name as it is stored")
@@ -86,7 +86,7 @@ class PackageMangler:
         return mangle(name, self.identity, self.number)
 
     def demangle(self, mangled: str) -> str:
-        """Return the stored name, for names that this mangler made; any other name is returned as it is."""
+        """Return the stored name, for names that this mangler made; any other name is returned unchanged."""
         top, dot, rest = mangled.partition(".")
         return f"{top.removesuffix(self._suffix)}{dot}{rest}" if top.endswith(self._suffix) else mangled
 

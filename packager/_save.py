@@ -28,14 +28,14 @@ def save(
 
     A dict is one object, too. `example` is what it is called with: one argument (a tuple is one), or
     `packager.Example(*args, **kwargs)`. The outputs are stored, so that `kellet check` can compare them
-    anywhere. `method` names what is called, by default the object itself or its `predict`, `transform` or
+    anywhere. `method` names the method to call, by default the object itself or its `predict`, `transform` or
     `decision_function`. `sign` is a private key, as a path or a `packager.Signer`.
 
     `options` are those of PackageExporter, with `policy="auto"` as the default: installed packages are
     required, the project's own code is stored. With `prove=False` nothing is proved, and None is returned.
 
     Raises ArgumentError for an unknown option or an example that does not fit, PackagingError with all
-    problems, ProofError if the file cannot be loaded in a clean process. An old file then stays as it was.
+    problems, ProofError if the file cannot be loaded in a clean process. An old file is then left unchanged.
 
     >>> import io, numpy, packager
     >>> file = io.BytesIO()  # or a path, "table.kellet"

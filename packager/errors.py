@@ -1,41 +1,40 @@
-"""What can go wrong in packager, as one tree. Behind each error stands what it carries, if it does.
+"""The errors of packager, as one tree. After each error stand its attributes, if it has any.
 
-    PackageError                    problems: all of a list that the text tells a few of; notes
-    |-- ArgumentError               also TypeError and ValueError: an argument that the call cannot take
+    PackageError                    problems: the whole list of which the text shows a few
+    |-- ArgumentError               also TypeError and ValueError: an argument is of the wrong kind or value
     |   `-- SignersError            a key, a certificate or a file that says who may sign cannot be used
-    |-- AddressError                also FileNotFoundError: an address that is not taken here
+    |-- AddressError                also FileNotFoundError: an address is not allowed here
     |-- RemoteError                 also OSError: an address cannot be read; address, status, asked
-    |-- PackagingError              an export cannot be made as asked; every problem, grouped by reason
+    |-- PackagingError              an export cannot be made as asked; all problems, grouped by reason
     |-- EmptyMatchError             a rule with allow_empty=False matched no module
-    |-- NotStoredError              also LookupError: the archive has nothing of that name
+    |-- NotStoredError              also LookupError: the archive lacks that name
     |   |-- KeyNotStoredError       also KeyError: no such object, state dict or key; missing_keys
     |   |-- ResourceNotStoredError  also FileNotFoundError: no such text, bytes or pickle; filename
     |   `-- ModuleNotStoredError    also ModuleNotFoundError: no such module; name
     |       `-- UndeclaredImportError  neither stored nor declared; name (its first part), module
-    |-- ArchiveError                also ValueError: a file is not an archive as the format demands
+    |-- ArchiveError                also ValueError: a file is not a valid archive
     |   `-- IntegrityError          bytes do not have the digest that the manifest gives
-    |       `-- IdentityMismatchError  the archive is another than the one asked for; expected, found
+    |       `-- IdentityMismatchError  it has another identity than requested; expected, found
     |-- CheckpointError             also ValueError: a file of weights cannot be read or written
-    |   `-- LegacyFormatError       it is damaged, or cannot be read without running it
+    |   `-- LegacyFormatError       it is damaged, or cannot be read without running code from it
     |-- WrongKindError              also TypeError: a stored object is not of the class asked for
     |-- MigrationError              also RuntimeError: a migration cannot be carried out
     |-- UntrustedTypeError          also pickle.UnpicklingError: names that the audit does not allow
     |-- PickleRefusedError          also pickle.UnpicklingError: a real pickle, and allow_pickle is False
     |-- EnvironmentMismatchError    also ImportError: this environment lacks what the archive recorded
-    |-- DeviceNotHereError          also RuntimeError: tensors are to lie on a device that is not here
-    |-- CodeFailedError             also RuntimeError: code that was named or stored is not there, or fails
-    |   `-- CodeExitError           it ended with sys.exit() or the like
-    |-- CodeRefusedError            the archive brings code, and `code` is False; exit_code
+    |-- DeviceNotHereError          also RuntimeError: a device for tensors is missing here
+    |-- CodeFailedError             also RuntimeError: code of a model is missing, or fails
+    |   `-- CodeExitError           it called sys.exit() or the like
+    |-- CodeRefusedError            the archive contains code, and `code` is False; exit_code
     `-- SignatureError              the archive is not signed as the loader demands; exit_code
         |-- UnsignedError           it has no signature
-        |-- OtherSignerError        those who signed it are not among the signers
-        |-- NotAsSignedError        a signature and the bytes do not belong together
+        |-- OtherSignerError        its signers are not among the allowed ones
+        |-- NotAsSignedError        a signature does not belong to these bytes
         `-- RefusedByRuleError      it is revoked, too old, or has code that is not approved
 
-Finer ones stand beside the code that raises them, and are found here as well; every error that a bad
-archive, a bad model or a bad environment can cause is a PackageError. A message says what failed, where
-(module, key, entry, byte), what was found against what was expected, and what to do. All of
-them pickle.
+This module also has finer errors than those of the tree. Every error that a bad archive, a bad model or a bad
+environment can cause is a PackageError. A message says what failed, where (module, key, entry, byte), what
+was found and expected, and what to do. All errors pickle.
 """
 
 from __future__ import annotations
@@ -202,9 +201,9 @@ __all__ = [
 class PackageError(ShowsItsText, Exception):
     """The base class of all errors of packager.
 
-    Its text is safe to print: what a file brought into it is visible and stays on its line. A text of more
-    than a screen is cut in its middle, and `args` has all of it; of a list the first ten items are told, and
-    `problems` has all of them. It pickles with its fields.
+    Its text is safe to print: control characters from a file are shown escaped. A text of more than a screen
+    is cut in its middle, and `args` has all of it; a list shows its first ten items, and `problems` has all
+    of them. It pickles with its fields.
     """
 
     def __init_subclass__(cls, **more: object) -> None:
@@ -215,7 +214,7 @@ class PackageError(ShowsItsText, Exception):
 
     @classmethod
     def listing(cls, heading: str, problems: Iterable[str], *advice: str) -> Self:
-        """Return an error with a list of problems below a heading, and what to do about them last.
+        """Return an error with a list of problems below a heading, and `advice` last.
 
         >>> error = PackageError.listing("no such keys:", ["a", "b"], "Correct the names")
         >>> print(error)

@@ -7,10 +7,10 @@
     loaded.predict(x)
     loaded.get_raw_model()  # the object itself
 
-The model folder holds the archive, and beside it what MLflow asks for: a signature and an input example from
-the schema and the example, requirements from the archive's externs. MLflow finds the flavour by the
-`loader_module` in `MLmodel`. Where a model is loaded, kellet is needed, and nothing of the project. The
-identity is in the model's metadata, and another archive in its place is refused.
+The model folder holds the archive, and the files of MLflow: a signature and an input example from the schema
+and the example, requirements from the archive's externs. MLflow finds the flavour by the `loader_module` in
+`MLmodel`. To load a model, kellet has to be installed, but nothing of the project. The identity is in the
+model's metadata, and a replaced archive is refused.
 
 Options belong to the process that loads: `signed_by`, `code`, `trust` and `map_location`, as for Predictor.
 `mlflow.pyfunc.load_model(uri, model_config={"signed_by": "team.pub"})` gives them; a server reads the
@@ -72,14 +72,14 @@ def save_model(
 
     `model` is the path of an archive, which is copied, or an object, which is packed with `policy="auto"`;
     `example` and `method` are those of `PackageExporter.save_object`. Without either, an object that cannot
-    be called is called by its `predict`, `transform` or `decision_function`; one that has none of these is
-    for `load_model` alone. `entry` names what is called, as for Predictor; `trust` and `signed_by` hold for
-    this call, which opens the archive. `signature` and `pip_requirements` take the place of what follows from
-    the archive; `extra_pip_requirements` are added. `mlflow_model` is what `mlflow.models.Model.log` passes.
+    be called is called by its `predict`, `transform` or `decision_function`; an object without these can be
+    read by `load_model` only. `entry` names the entry point, as for Predictor; `trust` and `signed_by` hold
+    for this call, which opens the archive. `signature` and `pip_requirements` replace those of the archive;
+    `extra_pip_requirements` are added. `mlflow_model` is passed by `mlflow.models.Model.log`.
 
-    Raises ArgumentError for an `example` or a `method` beside an archive, FileExistsError for a folder with
+    Raises ArgumentError for an `example` or a `method` with an archive, FileExistsError for a folder with
     files in it, EnvironmentMismatchError without MLflow, and what PackageExporter and Predictor raise.
-    What was written is removed then.
+    Nothing is left behind then.
 
         save_model(model, "saved", example=x)
         mlflow.pyfunc.load_model("saved").predict(x)
@@ -91,7 +91,7 @@ def save_model(
 
     folder = os.path.abspath(path)
     if os.path.isdir(folder) and os.listdir(folder):
-        raise FileExistsError(f"{folder}: the folder has files in it; give another one")
+        raise FileExistsError(f"{folder}: the folder has files in it; give a new or empty one")
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, exist_ok=True)
     try:
@@ -144,13 +144,13 @@ def load_model(
     trust: Sequence[str] = (),
     map_location: Any = None,
 ) -> Any:
-    """Load the object itself, as it was saved, from a folder or an address of MLflow.
+    """Load the saved object itself from a folder or an address of MLflow.
 
-    `dst_path` is where MLflow puts what it downloads. Other options are those of Predictor. The archive is
+    `dst_path` is the folder for MLflow's download. Other options are those of Predictor. The archive is
     closed when nothing refers to the model's code any more, as with `packager.load`.
 
-    Raises ArchiveError for a folder without an archive, IdentityMismatchError for another archive than was
-    saved, and what PackageImporter and `PackageImporter.load_object` raise.
+    Raises ArchiveError for a folder without an archive, IdentityMismatchError for a replaced archive, and
+    what PackageImporter and `PackageImporter.load_object` raise.
 
         model = load_model("models:/net/1", signed_by="team.pub")
     """
@@ -207,8 +207,8 @@ class _Saved:
         self.entry: Any = flavor.get("entry")
         if flavor.get("archive") != _ARCHIVE or not self.identity or not self.entry:
             raise ArchiveError(
-                f"{folder}: MLmodel names no archive, identity or entry of the flavour {FLAVOR_NAME!r}; save "
-                "the model again by packager.mlflow"
+                f"{folder}: MLmodel lacks the archive, identity or entry of the flavour {FLAVOR_NAME!r}; "
+                "save the model again: packager.mlflow.save_model(model, path)"
             )
         self.archive = os.path.join(folder, _ARCHIVE)
 
@@ -218,7 +218,8 @@ class _Saved:
         if saved != _OPTIONS:
             raise ArchiveError(
                 f"{self.folder}: MLmodel was changed: found the options {saved}, expected {_OPTIONS}; "
-                "options are given when a model is loaded"
+                "restore them, and give options when loading: mlflow.pyfunc.load_model(uri, "
+                "model_config={...})"
             )
 
 
@@ -244,7 +245,7 @@ def _put_archive(model: Any, archive: str, example: Any, method: str | None) -> 
         return
     if example is not None or method is not None:
         raise ArgumentError(
-            f"model={os.fspath(model)!r} is an archive, which has an example and a method already; leave out "
-            "example= and method="
+            f"model={os.fspath(model)!r} is the path of an archive, which stores its own example and method; "
+            "leave out example= and method="
         )
     shutil.copyfile(model, archive)

@@ -122,8 +122,8 @@ class PackageExporter:
     Objects and state dicts are read at the call. Their tensors are written then, to a temporary file beside
     `f`, so one archive can hold three checkpoints of one model. Equal bytes are stored once. `close()` writes
     the rest, and the file appears. On any error nothing is left behind, and an old file stays as it was. As a
-    context manager it closes at the end; if the body fails, nothing is written. An exporter on a path that
-    has something to write and is collected without `close()` is a ResourceWarning.
+    context manager it closes at the end; if the body fails, nothing is written. An exporter on a path that is
+    collected without `close()` warns with ResourceWarning.
 
     `group` lets several processes (ranks) write one archive, with the same bytes as one process writes. Each
     makes the same calls, on a path that all can open, and gives `save_state_dict` its part of the state dict.
@@ -132,14 +132,14 @@ class PackageExporter:
     `size()` and `all_gather_bytes(data)`, as `kellet.distributed.group.WORLD` does; their errors pass
     through.
 
-    Raises ArgumentError for an argument of the wrong kind and for a preset that is not known,
-    ArchiveIOError for a target that cannot be written to, EnvironmentBuildError for a target of wheels,
-    PolicyFileError and OSError for a policy file.
+    Raises ArgumentError for an argument of the wrong kind and for an unknown preset, ArchiveIOError if `f`
+    cannot be written, EnvironmentBuildError for an unknown target of wheels, PolicyFileError and OSError for
+    a policy file.
 
-    Whatever adds to an export raises PackagingError after its end. That (but for `save_text` and
-    `save_binary`) and questions raise RuntimeError inside a hook, as modules are being decided then. A save
-    raises InvalidNameError for a name that no archive can hold, PackagingError where its place is taken.
-    Questions raise what a hook raises, and CodeExitError where code of what is saved ends the process.
+    After `close()`, rules and saves raise PackagingError. Inside a hook, rules, saves (but not `save_text`
+    and `save_binary`) and questions raise RuntimeError, as modules are being decided then. A save raises
+    InvalidNameError for an invalid name, PackagingError for a name that is taken. Questions raise what a hook
+    raises, and CodeExitError if saved code ends the process.
 
     >>> import io
     >>> with PackageExporter(io.BytesIO(), policy="auto") as exporter:
@@ -217,8 +217,8 @@ class PackageExporter:
         """Store the modules that match, with everything they import. The first rule that matches counts.
 
         With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises ArgumentError for
-        a pattern that is no string or where `**` is only a piece of a part, for an `allow_empty` that is
-        neither True nor False, and for more rules than a policy may have.
+        a pattern that is not a string or has `**` beside other characters (`a.**b`), for an `allow_empty`
+        other than True and False, and beyond the limit of rules.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -268,7 +268,7 @@ class PackageExporter:
     def exclude_data(self, patterns: GlobPattern) -> None:
         """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`.
 
-        Raises ArgumentError for what is no pattern, as `intern`.
+        Raises ArgumentError for an invalid pattern, as `intern`.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO(), policy="auto")
@@ -283,7 +283,7 @@ class PackageExporter:
     def allow_variable(self, name: str) -> None:
         """Let stored code read an environment variable that every target sets.
 
-        Stored code finds it in the proof, too; "*" stands for all. Raises ArgumentError for what is no name.
+        The proof sets it, too; "*" stands for all. Raises ArgumentError for an invalid name.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -294,14 +294,14 @@ class PackageExporter:
     def register_intern_hook(self, hook: _ActionHook) -> RemovableHandle:
         """Call `hook(exporter, name)` or `hook(exporter, name, decision)` for each interned module.
 
-        It runs once for each module, when the module is decided, before the walk goes on. One that
-        takes the Decision may return another: veto (`action="deny"`), re-route, or rewrite
-        (`source=`); what one of two arguments returns is ignored. It may save text and binary data,
-        and add no modules. A hook registered after a question is told of the modules decided so
-        far, and can no longer change them. The handle's `remove()` takes it away again.
+        It runs once for each module, when the module is decided. A hook that takes the Decision may return
+        another: veto (`action="deny"`), re-route, or rewrite (`source=`). The result of a hook with two
+        arguments is ignored. A hook may save text and binary data, but must not add modules. A hook
+        registered after a question also gets the modules decided so far, but can no longer change them. The
+        handle's `remove()` removes it.
 
-        Raises ArgumentError for a hook that takes neither two nor three arguments. What a hook raises goes
-        through the question that calls it; HookAnswerError for an answer that is no Decision.
+        Raises ArgumentError for a hook that takes neither two nor three arguments. The question that calls it
+        raises what the hook raises, and HookAnswerError if it returns anything but a Decision or None.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -362,9 +362,9 @@ class PackageExporter:
     def save_module(self, module_name: str, dependencies: bool = True) -> None:
         """Store a module, whatever the rules say, and decide what it imports by the rules.
 
-        Without `dependencies` nothing that it imports is looked at.
+        With `dependencies=False` its imports are ignored.
 
-        Raises ArgumentError for a name that is no string, ModuleNotStoredError where there is no such module.
+        Raises ArgumentError unless the name is a string, ModuleNotStoredError if there is no such module.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -387,7 +387,7 @@ class PackageExporter:
     def save_source_string(
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
     ) -> None:
-        """Store `src` as the module of that name. Raises ArgumentError where it is no text.
+        """Store `src` as the module of that name. Raises ArgumentError unless it is text.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -408,7 +408,7 @@ class PackageExporter:
     ) -> None:
         """Store a file as the module of that name, or a folder with all its modules as a package.
 
-        Raises ArgumentError for what is no path, FileNotFoundError where there is neither.
+        Raises ArgumentError unless it is a path, FileNotFoundError if nothing is there.
 
         >>> import io, tempfile
         >>> from pathlib import Path
@@ -427,7 +427,7 @@ class PackageExporter:
             self._export.add(source)
 
     def save_text(self, package: str, resource: str, text: str) -> None:
-        """Store text, as UTF-8, under a package. Raises ArgumentError where it is no text.
+        """Store text, as UTF-8, under a package. Raises ArgumentError unless it is text.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -439,7 +439,7 @@ class PackageExporter:
         self.save_binary(package, resource, check_text("text", text, "text; save_binary takes bytes"))
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
-        """Store bytes under a package. Hooks may do so too. Raises ArgumentError where it is no bytes.
+        """Store bytes under a package. Hooks may call it. Raises ArgumentError unless they are bytes.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -454,12 +454,12 @@ class PackageExporter:
     def save_pickle(
         self, package: str, resource: str, obj: object, dependencies: bool = True, pickle_protocol: int = 3
     ) -> None:
-        """Store `obj` as a real pickle, which loaders refuse unless told otherwise.
+        """Store `obj` as a real pickle, which importers read only with `allow_pickle=True`.
 
         The pickle is made at once. Prefer `save_object`, which runs nothing when it is read.
 
-        Raises ArgumentError for a protocol that pickle has not, pickle.PicklingError where a class is not the
-        one that `importer` finds.
+        Raises ArgumentError for an unknown protocol, pickle.PicklingError if `importer` finds another class
+        under a name.
 
         >>> import io
         >>> from fractions import Fraction
@@ -484,14 +484,15 @@ class PackageExporter:
         example: object = None,
         method: str | None = None,
     ) -> None:
-        """Store an object as data: its class by name, its state, its tensors; the code goes along.
+        """Store an object as data: its class by name, its state, its tensors, and the code of its class.
 
         `example` is what it is called with, so that the outputs are stored and checked: one argument (a tuple
-        is one, too), or `packager.Example(*args, **kwargs)`. An argument is an array, a tensor, a number,
-        text, bytes, None, or a list or dict of plain values. It becomes the golden call of an entry point
-        with the name of the resource; see `save_example`. `method` names what is called, by default the
-        object itself or, where it cannot be called, its `predict`, `transform` or `decision_function`.
-        Without an example an object of stored code is an UncheckedOutputsWarning when the exporter closes.
+        is one, too), or `packager.Example(*args, **kwargs)`. An argument is an array, a tensor, a DataFrame,
+        a number, text, bytes, None, or a list or dict of plain values. The call is stored under the name of
+        the resource, which also names the entry point; see `save_example`. `method` names the method that is
+        called, by default the object itself or, if it cannot be called, its `predict`, `transform` or
+        `decision_function`. An object of stored code without an example causes an UncheckedOutputsWarning at
+        `close()`.
 
         With `factory` (a callable, or its name as "package.module:name"), loading calls `factory(**config)`
         and loads the stored state dict of `obj` into the new object.
@@ -499,10 +500,10 @@ class PackageExporter:
         The object is read at once, and its tensors are written: later changes are not in the archive. The
         plan lists each part that cannot be stored, with its attribute path.
 
-        Raises ArgumentError for a factory that is neither a callable nor text, for a `config` without
-        one or with keys that are no strings, for an example that cannot be stored and an object that cannot
-        be called; PackagingError for a factory that cannot be found by its
-        name, CodeExitError where the object's code ends with `sys.exit()` or the like.
+        Raises ArgumentError for a factory that is neither a callable nor text, for a `config` without one or
+        with other keys than strings, for an example that cannot be stored and an object that cannot be
+        called; PackagingError for a factory that cannot be found by its name, CodeExitError if the object's
+        code calls `sys.exit()` or the like.
 
         >>> import io
         >>> from kellet.nn import Linear
@@ -535,19 +536,19 @@ class PackageExporter:
         *,
         keys: Sequence[str] | None = None,
     ) -> None:
-        """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
+        """Store a state dict as safetensors, with an extra entry for what safetensors cannot store.
 
         A module's own `state_dict()` is called at once, with all its hooks, and its tensors are written, as
         those of `save_object`.
 
-        With a `group` every rank gives what it has of one state dict: whole tensors, and slices as `Shard`.
-        What several ranks have has to be equal, slices have to fill their tensor, and values that are no
-        tensors are those of rank 0. The order of keys is that of rank 0, then what rank 1 has besides, and so
-        on, or that of `keys`, which then have to be all that there are.
+        With a `group` every rank gives its part of one state dict: whole tensors, and slices as `Shard`.
+        Values that several ranks give must be equal, and slices must fill their tensor. Values other than
+        tensors are taken from rank 0. Keys are in the order of rank 0, then the further ones of rank 1, and
+        so on; or in the order of `keys`, which must list them all.
 
-        Raises ArgumentError for what is neither a mapping from names nor has a state dict, CodeExitError as
-        `save_object`; with a group RanksDisagreeError on all ranks where their parts do not fit together,
-        OtherRankError where one of them has failed: both are a PackagingError.
+        Raises ArgumentError unless it is a mapping from names or has a state dict, CodeExitError as
+        `save_object`; with a group RanksDisagreeError on all ranks if their parts do not fit together,
+        OtherRankError if another rank failed: both are PackagingErrors.
 
         >>> import io
         >>> from kellet.nn import Linear
@@ -564,7 +565,8 @@ class PackageExporter:
                 check_several("keys", keys, "a list of the keys of the whole state dict")
                 if not self._ranks.is_of_group:
                     raise ArgumentError(
-                        "keys= is for an exporter with a group: it orders what several ranks have"
+                        "keys= needs PackageExporter(..., group=...): it orders the parts of several ranks; "
+                        "leave it out"
                     )
             self._export.before("save a state dict")
             listed = None if keys is None else tuple(keys)
@@ -581,15 +583,14 @@ class PackageExporter:
         remote_code: bool = False,
         example: object = None,
     ) -> Any:
-        """Store a model of Hugging Face's libraries with its tokenizer and processor; return what is called.
+        """Store a model of Hugging Face's libraries with its tokenizer and processor; return the object.
 
         `source` is a folder of transformers, peft, sentence-transformers or diffusers, which that library
-        reads without downloading anything, or a model or a pipeline of theirs; a model comes with its
-        `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has
-        them as attributes; its class goes along as a module, and the entry point has the name of the
-        resource. The libraries stay
-        outside as other code does. Code in the folder is run and stored only with `remote_code`. `example` is
-        what it is called with, as `save_object` has it.
+        reads without downloading anything, or a model or a pipeline of theirs; give a model with its
+        `tokenizer` and `processor`. The stored object takes text, images or sound, and has these as
+        attributes. Its class is stored as a module, and the entry point has the name of the resource. The
+        libraries are required at the target. Code in the folder is run and stored only with `remote_code`.
+        `example` is that of `save_object`.
 
         Raises PretrainedError, a PackageError, for a folder that cannot be read, ArgumentError for another
         object, and what `save_object` raises.
@@ -622,20 +623,20 @@ class PackageExporter:
         takes: Mapping[str, str | ValueType] = MappingProxyType({}),
         gives: Mapping[str, str | ValueType] = MappingProxyType({}),
     ) -> None:
-        """Name a stored object for `kellet run`, and the `method` of it that is called: by default itself.
+        """Name a stored object for `kellet run`, and its `method` to call: by default the object itself.
 
-        That is `forward`, `predict`, `predict_proba`, `transform`, `decision_function`, or a public method of
-        a class whose source is stored; the plan says where it is neither.
+        The method is `forward`, `predict`, `predict_proba`, `transform`, `decision_function`, or a public
+        method of a class whose source is stored; any other is a problem of the plan.
 
-        An object saved as package "model", resource "model" is the entry "model" by itself, if it can be
-        called.
+        An object that can be called and is saved as package "model", resource "model", is the entry point
+        "model" without this call.
 
-        `takes` declares the types of its parameters, and `gives` those of parts of its answer ("output",
-        "output.0", "output.key"), as ValueType or as its text: "float32[*, 3]", "list[text]". What is not
-        declared is learnt from the golden calls. Calls are compared with it before they are made.
+        `takes` declares the types of its parameters, and `gives` those of its outputs ("output", "output.0",
+        "output.key"), as ValueType or as its text: "float32[*, 3]", "list[text]". Other types are learnt from
+        the examples. Inputs are compared with them before each call.
 
-        Raises ArgumentError for a name that is no string, and for a type that is none, PackagingError where
-        the archive has it already.
+        Raises ArgumentError for a name that is not a string, and for an invalid type, PackagingError if the
+        name is taken.
 
         >>> import io
         >>> from kellet.nn import Linear
@@ -665,22 +666,21 @@ class PackageExporter:
         """Store a call of the entry point `name` and its result, for `kellet check` to repeat.
 
         `inputs` are values by parameter name, or by position as `arg0`, `arg1`, ...; they are copied: arrays,
-        tensors, numbers, text, bytes, None, and lists and dicts of plain values. The answer may be made of
-        these in any way. When the plan is made, the object is called twice from the same states of
-        generators, in evaluation mode or in training mode, and is left as it was. If the outputs differ, the
-        check is not repeatable: a warning says so, and outputs are not compared. Otherwise a copy is called
-        once. If its outputs differ, or a call fails, that is a problem of the plan: the object keeps state
-        outside of itself.
+        tensors, DataFrames, numbers, text, bytes, None, and lists and dicts of plain values. Outputs may be
+        any combination of these. When the plan is made, the object is called twice with the same random
+        state, in evaluation mode or in training mode, and is left unchanged. If the outputs differ, the check
+        is not repeatable: a warning says so, and outputs are not compared. Otherwise a copy is called once.
+        If its outputs differ, or a call fails, that is a problem of the plan: the object keeps state outside
+        of itself.
 
-        A second call of an entry point has a name of its own, and names it: `entry="model"`. Calls of
-        several sizes show which axes are free: see `save_entry_point`.
+        A second example of an entry point has a name of its own, and names the entry point: `entry="model"`.
+        Examples of several sizes show which axes may vary: see `save_entry_point`.
 
         With `trace` the object is called once more, and a digest and a short summary of the inputs and
-        outputs of each submodule, or each step of a pipeline, are kept. If outputs differ one day, `kellet
+        outputs of each submodule, or each step of a pipeline, are stored. If outputs differ later, `kellet
         check` names the first submodule that differs. A trace takes about 0.5 kB for each value.
 
-        Raises ArgumentError for inputs that are no mapping from names, PackagingError where there is a
-        check of that name already.
+        Raises ArgumentError unless inputs are a mapping from names, PackagingError if the name is taken.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear
@@ -703,8 +703,8 @@ class PackageExporter:
     def plan(self, *, prove: bool = False) -> ExportPlan:
         """Return what `close()` would write now, with all problems; frozen and printable.
 
-        With `prove`, and before the end, a plan without problems is written to a temporary file and proved,
-        as `close()` does; what is found is in it.
+        With `prove`, and before `close()`, a plan without problems is written to a temporary file and proved,
+        as `close()` does; the plan then has the results.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -721,7 +721,7 @@ class PackageExporter:
     def why(self, module_name: str) -> Why:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
 
-        Raises KeyNotStoredError for a module that is not in it.
+        Raises KeyNotStoredError for a module that is not in the plan.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -832,7 +832,7 @@ class PackageExporter:
         return self._export.decided("deny")
 
     def get_unique_id(self) -> str:
-        """Return an id that this exporter gives once, for names of resources in `__reduce_package__`.
+        """Return an id that is unique in this exporter, for names of resources in `__reduce_package__`.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -846,10 +846,10 @@ class PackageExporter:
     def close(self) -> None:
         """Write the archive. Closing twice is fine.
 
-        Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had to
-        match and did not, else EnvironmentBuildError where wheels cannot be found, ArchiveError where the
-        file cannot be written, ProofError, a PackagingError, where it does not come back: nothing is left
-        behind, and the exporter is closed. RuntimeError inside a hook.
+        Raises PackagingError with all problems, else EmptyMatchError for rules that had to match and did not,
+        else EnvironmentBuildError if wheels cannot be found, ArchiveError if the file cannot be written,
+        ProofError, a PackagingError, if it cannot be loaded in a clean process: nothing is left behind, and
+        the exporter is closed. Raises RuntimeError inside a hook.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -926,8 +926,8 @@ class PackageExporter:
         export.abandon()
         if len(export.request) and not isinstance(export.file, io.BytesIO):
             warnings.warn(
-                f"unclosed exporter: {one_line(self._name)} was not written; use PackageExporter with "
-                "`with`, or call close()",
+                f"unclosed exporter: {one_line(self._name)} was not written; write "
+                "`with PackageExporter(...) as exporter:`, or call close()",
                 ResourceWarning,
                 source=self._made_at,
                 stacklevel=1,

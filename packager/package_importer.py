@@ -32,7 +32,7 @@ from packager._caches import bytecode_folder
 from packager._graph import Importer
 from packager._loading import LoadOptions, OpenArchive
 from packager._process import callers_level
-from packager._texts import did_you_mean, one_line, size_text
+from packager._texts import did_you_mean, listed, one_line, size_text
 from packager.errors import (
     ArgumentError,
     CodeRefusedError,
@@ -67,15 +67,15 @@ class PackageImporter(Importer):
     objects may use. `mmap=False` reads instead of mapping. `mmap="prefetch"` maps, reads tensors ahead in
     large blocks, and checks them on all cores: for networks and slow disks. `environment` is "warn", "error"
     or "ignore"; `undeclared` is "error" or "allow", for imports that no rule declared. `bytecode` is the
-    folder of compiled code; True is one below `$KELLET_CACHE` or `~/.cache/kellet`, and None keeps none. A
-    home that cannot be written keeps none, either. A Python started with `-B` only uses the code that is
-    already there.
+    folder of compiled code; True is one below `$KELLET_CACHE` or `~/.cache/kellet`, and None stores no
+    compiled code. Neither does True if that folder cannot be written. A Python started with `-B` only reads
+    compiled code.
 
     `identity` admits only the archive with this identity, which `kellet verify` prints. It is compared with
     the sha256 of the manifest before the manifest is parsed. The manifest has the digests of all contents.
     Each is checked when its bytes are first used, in pieces of 1 MiB: sources, objects and files always by
-    sha256; tensors by `digests`, which is "sha256" with an `identity`, else "crc", or "none". `verify` checks
-    all, also contents that are not used. With an `identity`, an archive whose tensors have no sha256 is
+    sha256; tensors by `digests`: "sha256" (the default with an `identity`), "crc" (the default without) or
+    "none". `verify` checks everything at once. With an `identity`, an archive whose tensors have no sha256 is
     refused, unless `digests` is given.
 
     `signed_by` admits only archives that one of these has signed: a public key (PEM, or the path of one), the
@@ -92,8 +92,9 @@ class PackageImporter(Importer):
     EnvironmentMismatchError with `environment="error"`; nothing stays open then. Later calls raise
     IntegrityError for an archive that was changed after it was opened.
 
-    Use it with `with`, or call `close()`: then every module of the archive leaves the process. An importer
-    that is collected without `close()` is a ResourceWarning; its file is closed, and imported modules stay.
+    Use it with `with`, or call `close()`, which removes every module of the archive from the process. An
+    importer that is collected without `close()` warns with ResourceWarning; its file is closed, and imported
+    modules stay.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -165,7 +166,8 @@ class PackageImporter(Importer):
                 self._require_signed(reader, signed_by, reader.name if is_remote else path, digests)
             if not code and reader.has_code:
                 raise CodeRefusedError(
-                    f"{self.filename}: it brings code, and code=False was asked for; get one without"
+                    f"{self.filename}: the archive contains code, which code=False (--no-code) refuses; if "
+                    "you trust it, leave that out"
                 )
             options = LoadOptions(
                 self.filename,
@@ -228,12 +230,10 @@ class PackageImporter(Importer):
         A name that begins with a dot is relative to `package`, as in `importlib.import_module`. The module,
         and what it imports, stays loaded until `close()`.
 
-        Raises ArgumentError for what is no name, UndeclaredImportError for a name of which the archive has
-        nothing and which it did not declare, ModuleNotStoredError for a module that a stored package does not
-        have, and for a declared one that is not here (the first is one of the second; both are
-        ModuleNotFoundErrors, and name what is near), EnvironmentMismatchError where the first import finds
-        that something the code needs is missing, PackageError after `close()`, and what the module's own code
-        raises.
+        Raises ArgumentError for an invalid name, UndeclaredImportError for a module that is neither stored
+        nor required, ModuleNotStoredError for one that a stored package lacks, and for a required one that is
+        not installed (both are ModuleNotFoundErrors), EnvironmentMismatchError if the first import finds that
+        a required package is missing, PackageError after `close()`, and what the module's own code raises.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -246,7 +246,7 @@ class PackageImporter(Importer):
         """
         check_kind("name", name, str, "the name of a module")
         if not name or ":" in name:
-            raise ArgumentError(f"name={name!r}: expected the name of a module, as 'package.module'")
+            raise ArgumentError(f"name={name!r}: expected the name of a module, such as 'package.module'")
         if name.startswith("."):
             from importlib.util import resolve_name
 
@@ -260,8 +260,8 @@ class PackageImporter(Importer):
         For a process that serves one model: code that looks modules up by name then finds them. Return the
         importer.
 
-        Raises PackageError when modules were imported already, NameTakenError where names are taken;
-        nothing has changed then.
+        Raises PackageError if modules were imported already, NameTakenError if names are taken; nothing has
+        changed then.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -280,7 +280,7 @@ class PackageImporter(Importer):
     def materialize(self) -> str:
         """Write the archive's code and data files to its folder in the cache; return that folder.
 
-        What is imported still comes from the archive. Raises ArchiveIOError where nothing can be written.
+        Imports still read the archive. Raises ArchiveIOError if nothing can be written.
 
         >>> import io, os
         >>> from packager import PackageExporter
@@ -297,15 +297,16 @@ class PackageImporter(Importer):
         return str(loaded.unpacker.root)
 
     def compile_all(self) -> int:
-        """Compile all code of the archive that the cache lacks, so that the first load finds it; run none.
+        """Compile all code of the archive into the cache, so that the first load is fast; run none of it.
 
         Use it when an image is built, or before many processes load the same archive. The proof of an export
         has done this on its machine for the modules that it imported, except for Pythons with `-O`.
 
-        Return how many sources were compiled. One that cannot be is left to the import, which says why.
+        Return how many sources were compiled. A source with an error is left out; its import raises the
+        error.
 
-        Raises NothingKeptError where no compiled code is kept, ArchiveIOError where
-        it cannot be written, ArchiveError for damaged sources.
+        Raises NothingKeptError if the importer stores no compiled code, ArchiveIOError if it cannot be
+        written, ArchiveError for damaged sources.
 
         >>> import io, tempfile
         >>> from packager import PackageExporter
@@ -321,7 +322,7 @@ class PackageImporter(Importer):
         return compile_ahead(self.archive, self._opened.bytecode, self.filename)
 
     def load_binary(self, package: str, resource: str) -> bytes:
-        """Return the bytes of a resource. Raises ResourceNotStoredError when there is none.
+        """Return the bytes of a resource. Raises ResourceNotStoredError if it is missing.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -340,8 +341,8 @@ class PackageImporter(Importer):
     def load_text(self, package: str, resource: str, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return a resource as text, decoded as `bytes.decode` does.
 
-        Raises ResourceNotStoredError when there is none, UnicodeDecodeError (also a PackageError) for bytes
-        of another encoding, ArgumentError for an encoding or `errors` that are unknown, or none of texts.
+        Raises ResourceNotStoredError if it is missing, UnicodeDecodeError (also a PackageError) for bytes of
+        another encoding, ArgumentError for an unknown `encoding` or `errors`.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -385,20 +386,20 @@ class PackageImporter(Importer):
         class, or of one that is stored under its name, and type checkers know the type that is returned.
 
         An object with a stored class runs code of the archive, as its classes are imported: load it only from
-        files that you would run. Any other object is data alone, and may do only what data may do.
-        `map_location` says where tensors of PyTorch go, as in `torch.load`: a device, its name, a dict from
-        names to devices, or a function that is given each storage, and the name of the device that it was
-        saved on, and answers with a storage or None. Tensors of kellet and arrays of NumPy lie where they do.
-        Each call makes a new object; its tensors can be changed without changing the file.
+        files that you would run. Any other object is data alone, and uses only known types. `map_location`
+        says where tensors of PyTorch go, as in `torch.load`: a device, its name, a dict from names to
+        devices, or a function that gets each storage and the name of the device that it was saved on, and
+        returns a storage or None. Tensors of kellet and arrays of NumPy are not moved. Each call makes a new
+        object; its tensors can be changed without changing the file.
 
-        Raises ArgumentError for a `map_location` of another kind and for one half of a name, WrongKindError
-        for an object of another class than `kind`, DeviceNotHereError for a device that PyTorch does not have
-        here, KeyNotStoredError, which lists the objects, where there is no such object, or several and no
-        name, UntrustedTypeError, once for all names together, where it needs types that neither the archive
-        holds nor `trust` allows, or is made in a way that data alone must not be, DisallowedModuleError where
-        `module_allowed` refuses a module that it brings code from, MissingNameError, once for all, where
-        modules here do not have its names, ObjectBuildError where a class refuses its state, CodeExitError
-        where code of the archive ends with `sys.exit()` or the like.
+        Raises ArgumentError for a `map_location` of another kind, and for a package without a resource,
+        WrongKindError for an object of another class than `kind`, DeviceNotHereError for a device that
+        PyTorch lacks here, KeyNotStoredError, which lists the objects, if there is no such object, or several
+        and no name, UntrustedTypeError, with all names, if it needs types that neither the archive stores nor
+        `trust` allows, or forms that data alone must not have, DisallowedModuleError if `module_allowed`
+        refuses a module with its code, MissingNameError, with all names, if installed modules lack them,
+        ObjectBuildError if a class refuses its state, CodeExitError if code of the archive calls `sys.exit()`
+        or the like.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -432,20 +433,19 @@ class PackageImporter(Importer):
         """Return a stored state dict as a lazy mapping: a tensor is read when it is asked for.
 
         Tensors are of the library whose tensors were saved, so that `module.load_state_dict()` and
-        `optimizer.load_state_dict()` of PyTorch and kellet take the mapping as it is; where that library is
-        not installed, and where several or none were saved, arrays of NumPy. `as_` names another one.
-        With "numpy" values are read-only arrays on the mapped file; with "kellet" and "torch"
+        `optimizer.load_state_dict()` of PyTorch and kellet accept the mapping. If that library is not
+        installed, or tensors of several libraries were saved, they are arrays of NumPy. `as_` names another
+        library. With "numpy" values are read-only arrays on the mapped file; with "kellet" and "torch"
         tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
         `map_location` is that of `load_object`.
 
         The mapping has `_metadata` for load hooks, `many`, `part`, `rows`, `matching` and `spec`. It cannot
         be changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state
-        dict is data alone: values in it that are no tensors name no stored class, unless `trust` does.
+        dict is data alone: its other values may use stored classes only if `trust` names them.
 
-        Raises KeyNotStoredError where there is none of that name, ArgumentError for another `as_` and for a
-        `map_location` of another kind. Reading values raises IntegrityError for damaged bytes,
-        DeviceNotHereError for a device that is not here, and what `load_object` raises for those that are no
-        tensors.
+        Raises KeyNotStoredError if it is missing, ArgumentError for an unknown `as_` and for a `map_location`
+        of another kind. Reading values raises IntegrityError for damaged bytes, DeviceNotHereError for a
+        device that is not here, and, for values other than tensors, what `load_object` raises.
 
         >>> import io, numpy
         >>> from packager import PackageExporter
@@ -465,11 +465,11 @@ class PackageImporter(Importer):
     def load_migrations(self) -> dict[str, tuple[Migration, ...]]:
         """Return the stored migrations by class ("package.module:Class"), in the order in which they run.
 
-        Those of the archive's own classes are attached to these already. For a class of the target
-        its own migrations count; the stored ones can be used by hand, with `packager.migrations`.
+        Those of stored classes are attached to the classes already. An installed class uses its own
+        migrations; apply the stored ones with `packager.migrations.migrate`.
 
-        Raises UntrustedTypeError, once for all together, where migrations name functions that neither
-        the archive holds nor `trust` allows, or hold regular expressions that `trust` does not admit.
+        Raises UntrustedTypeError, with all names, if migrations use functions that neither the archive stores
+        nor `trust` allows, or regular expressions that `trust` does not allow.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -485,12 +485,11 @@ class PackageImporter(Importer):
     def load_pickle(self, package: str, resource: str, map_location: Any = None) -> Any:
         """Read a resource that is a real pickle; its classes come from the archive's own modules.
 
-        `map_location` is taken for the sake of code written for torch.package: tensors in pickles
-        have no storage of their own here.
+        `map_location` is ignored; it is accepted for code written for torch.package.
 
         Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`, and for a stored
-        object or state dict, which is no pickle and has a method of its own, ResourceNotStoredError when
-        there is no such resource, and what unpickling raises.
+        object or state dict (use `load_object` or `load_state_dict`), ResourceNotStoredError if it is
+        missing, and what unpickling raises.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -525,17 +524,16 @@ class PackageImporter(Importer):
 
         An output is an array, or text, bytes or None. Instead of an entry point, "package/resource" names an
         object. `method` replaces the method of the entry point. Modules of kellet and PyTorch are in
-        evaluation mode for the call, or in training mode. `inputs` is left as it is. With `from_seed` the
-        generators of the process begin for the call as they do for a golden call, and go on as they stood.
+        evaluation mode for the call, or in training mode. `inputs` is not changed. With `from_seed` random
+        generators start for the call as they do for an example, and are restored after it.
 
-        Inputs are compared first with what the archive says of the entry point (`manifest.schemas`); numbers
-        in lists become arrays of the dtype that stands there.
+        Inputs are first compared with the schema of the entry point (`manifest.schemas`); numbers in lists
+        become arrays of its dtype.
 
-        Raises ArgumentError where `inputs` has keys that are no strings, NotStoredError where there is no
-        entry point of that name, SchemaMismatchError for inputs that it does not
-        take, EntryMethodError where it names anything but the object itself, `forward`, `predict`,
-        `predict_proba`, `transform`, `decision_function`, or a public method that code of the archive
-        defines, and what `load_object` and the call raise.
+        Raises ArgumentError if `inputs` has keys other than strings, NotStoredError if there is no such entry
+        point, SchemaMismatchError for inputs that do not fit, EntryMethodError for any method but `forward`,
+        `predict`, `predict_proba`, `transform`, `decision_function` and public methods that code of the
+        archive defines, and what `load_object` and the call raise.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear
@@ -558,15 +556,16 @@ class PackageImporter(Importer):
         return run_entry(self._callee(), entry, inputs, method=method, training=training, from_seed=from_seed)
 
     def check(self, name: str | None = None, *, tolerance: float | None = None) -> tuple[CheckOutcome, ...]:
-        """Repeat the stored examples, or that of one `name`, and return how far their outputs are off here.
+        """Repeat the stored examples, or the one called `name`, and return how far their outputs are off
+        here.
 
         Modules are in the mode in which the example was made. If an example with `trace=True` is off by more
         than `tolerance` (1e-5), its outcome names the first submodule that differs. It is called again for
         that, and once more if versions of distributions differ. Outputs of an example that is not repeatable
-        are not compared: its outcome says so, and is within no tolerance.
+        are not compared: its outcome has `repeatable=False`, and `within` is False.
 
-        Raises NotStoredError where none is stored under that name, ArgumentError for a tolerance that is no
-        number, or below zero, and what `run` raises.
+        Raises NotStoredError if there is no example of that name, ArgumentError for a tolerance below zero,
+        and what `run` raises.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear
@@ -584,7 +583,7 @@ class PackageImporter(Importer):
         check_kind("name", name, (str, type(None)), "the name of an example, or None")
         check_kind("tolerance", tolerance, (int, float, type(None)), "a number, or None")
         if tolerance is not None and not tolerance >= 0:
-            raise ArgumentError(f"tolerance: expected a number that is not below zero, found {tolerance}")
+            raise ArgumentError(f"tolerance={tolerance}: expected 0 or more")
         return run_checks(self._callee(), name, tolerance=tolerance)
 
     def file_structure(
@@ -592,7 +591,7 @@ class PackageImporter(Importer):
     ) -> Directory:
         """Return the files of the archive whose paths match, as a tree that can be printed.
 
-        Patterns are those of modules, with "/" between parts. Raises ValueError for one that is none.
+        Patterns are those of modules, with "/" between parts. Raises ValueError for an invalid pattern.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -628,9 +627,9 @@ class PackageImporter(Importer):
     def get_source(self, module_name: str) -> str:
         """Return the stored source of a module, as text.
 
-        Raises ModuleNotStoredError when it is not in the archive, and ArchiveError where it is not text of
-        the encoding that it names, or names one that is slow or shows something else than what is run
-        (`utf-7`, `punycode`, `unicode_escape`); its bytes are `archive.read(entry)`.
+        Raises ModuleNotStoredError if it is not stored, and ArchiveError if it does not have the encoding
+        that it names, or names one that is slow or hides the code that runs (`utf-7`, `punycode`,
+        `unicode_escape`); its bytes are `archive.read(entry)`.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -655,7 +654,7 @@ class PackageImporter(Importer):
         return source_text(self.archive.read(record.entry), f"module {module_name!r}, entry {record.entry!r}")
 
     def get_resource_reader(self, fullname: str) -> Any:
-        """Return what gives `importlib.resources` the files of a package; None for what is no package.
+        """Return the reader of a package's files for `importlib.resources`; None unless it is a package.
 
         >>> import io
         >>> from importlib.resources import files
@@ -680,7 +679,7 @@ class PackageImporter(Importer):
         return PackageResources(code, Unpacker(code, self.identity), name)
 
     def id(self) -> str:
-        """Return what marks this importer's modules in `sys.modules`; "" where they are installed.
+        """Return the suffix of this importer's modules in `sys.modules`; "" after `install()`.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -694,9 +693,9 @@ class PackageImporter(Importer):
         return self._opened.loaded().rules.suffix
 
     def close(self) -> None:
-        """Take every module of the archive out of the process and close the file; may be called twice.
+        """Remove every module of the archive from the process and close the file; may be called twice.
 
-        Arrays that were handed out stay valid; the file is closed with the last of them.
+        Loaded arrays stay valid; the file is closed with the last of them.
 
         >>> import io, sys
         >>> from packager import PackageExporter
@@ -720,7 +719,8 @@ class PackageImporter(Importer):
             return
         opened.abandon()
         warnings.warn(
-            f"unclosed archive {one_line(self.filename)}: use PackageImporter with `with`, or call close()",
+            f"unclosed archive {one_line(self.filename)}: write `with PackageImporter(...) as importer:`, or "
+            "call close()",
             ResourceWarning,
             source=self._opened_at,
             stacklevel=1,
@@ -784,7 +784,8 @@ class PackageImporter(Importer):
         check_place("load_text(package, resource)", package, resource)
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource
         if name not in self.archive:
-            near = did_you_mean(name, self.archive.names())
+            there = [one.name for one in self.manifest.entries if one.kind in ("resource", "pickle")]
+            near = did_you_mean(name, there) or f"; the archive has {listed(there) or 'none'}"
             raise ResourceNotStoredError(
                 f"no resource {resource!r} in package {package!r} of {self.filename}{near}", name
             )

@@ -59,7 +59,7 @@ class Trace:
 
 
 def trace_dependencies(callable: Callable[..., Any], inputs: Iterable[Sequence[Any]]) -> list[str]:
-    """Call `callable` with each tuple of inputs; name the modules whose Python code ran, sorted.
+    """Call `callable` with each tuple of inputs; return the modules whose Python code ran, sorted.
 
     >>> import textwrap
     >>> "textwrap" in trace_dependencies(textwrap.dedent, [("  a",)])
@@ -102,8 +102,8 @@ def trace_call(
     """
     if inputs == "-":
         raise TraceError(
-            f"tracing {target}: a process of its own makes the call, and cannot read this one's standard "
-            "input; name a file"
+            f"tracing {target}: the call runs in another process, which cannot read standard input; give the "
+            "inputs as a file (--input FILE)"
         )
     if inputs is not None:
         load_inputs(inputs)  # what is wrong with the file is told here, and not as a failure of the call
@@ -115,7 +115,9 @@ def trace_call(
             command, input=json.dumps(order), capture_output=True, text=True, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise TraceError(f"tracing {target}: no end after {timeout:g} seconds") from error
+        raise TraceError(
+            f"tracing {target}: the call took longer than {timeout:g} seconds; give smaller inputs"
+        ) from error
     if done.returncode != 0 or not done.stdout.strip():  # the code may end the process itself, with 0
         said = f"tracing {target}: the call failed with exit code {done.returncode}:"
         raise TraceError(in_lines(said, *done.stderr.strip().splitlines()[-5:]))

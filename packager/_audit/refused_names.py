@@ -19,9 +19,9 @@ _ROLE_WORDS = {
 
 
 class UntrustedNamesError(UntrustedTypeError):
-    """What the audit does not allow: `uses` holds all names, `names` as "module:name", `forms` the rest.
+    """The audit refuses names or forms: `uses` has all names, `names` as "module:name", `forms` the rest.
 
-    The names carry a mark, so that `trust=error.names` is refused: who trusts writes names out.
+    `trust=error.names` is refused: names have to be written out to be trusted.
     """
 
     def __init__(self, message: str, uses: Sequence[NameUse], forms: Sequence[FormUse] = ()) -> None:

@@ -27,7 +27,7 @@ Names: TypeAlias = "Mapping[tuple[str, str], Any]"
 
 
 class MissingNameError(EnvironmentMismatchError):
-    """Names in a stored object that the modules here do not have (any more)."""
+    """A stored object uses names that the installed modules lack."""
 
 
 def resolve_name(module: Any, qualname: str) -> Any:

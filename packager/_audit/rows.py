@@ -35,7 +35,7 @@ ANY: Final = "anything that has a row"
 
 @dataclass(frozen=True, slots=True)
 class IsA:
-    """What the object behind a name must turn out to be: in words, and what says whether it is."""
+    """A check of the object behind a name: its description, and a function that checks it."""
 
     words: str
     meets: Callable[[Any], bool] = field(repr=False)
@@ -43,14 +43,14 @@ class IsA:
 
 @dataclass(frozen=True, slots=True)
 class ClassOf:
-    """Arguments that are one class alone, one that has a row in this module; Cython adds a number."""
+    """Arguments that are one class with a row in this module; Cython adds a number."""
 
     module: str
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What data may do with a class or a function.
+    """The rules for a class or a function in stored data.
 
     `roles` are those that its name may have ("create call value"), `beside_code` those that it has besides
     where code is loaded anyway. `is_a` is what it must turn out to be. `arguments`, `attributes` and
@@ -110,8 +110,7 @@ class Rows:
 
     What several tables say of a name is one row. Names without one may have that of the first pattern that
     takes them in: a module that ends with a dot takes in all below it, a name with a star all that fit,
-    undotted ones without a leading underscore. Raises ValueError for a role or a kind of data that there is
-    not.
+    undotted ones without a leading underscore. Raises ValueError for an unknown role or kind of data.
 
     >>> rows = Rows((Row("create"), {"units": "Unit Scale"}), (Row("value"), {"units": "Unit"}))
     >>> rows.find("units", "Unit").roles, rows.find("units", "Other")
@@ -125,7 +124,7 @@ class Rows:
         self._found: dict[tuple[str, str], Row | None] = {}
 
     def find(self, module: str, qualname: str) -> Row | None:
-        """Return the row of a name; None where there is none."""
+        """Return the row of a name, or None."""
         key = (module, qualname)
         if key not in self._found:
             self._found[key] = self._made(module, qualname)

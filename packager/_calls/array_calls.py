@@ -36,7 +36,7 @@ MOST_NESTED = 100
 
 
 class CallError(PackageError, TypeError):
-    """Inputs that are no call, or an answer with parts that cannot be compared."""
+    """Inputs do not fit a call, or an output cannot be compared."""
 
 
 def call_with_arrays(
@@ -70,7 +70,7 @@ def call_with_arrays(
         arguments = [positions[index] for index in range(len(positions))]
     except KeyError as missing:
         raise CallError(
-            f"inputs {listed([*inputs])}: arg{missing} is missing; positions go from arg0 without gaps"
+            f"inputs {listed([*inputs])}: arg{missing} is missing; number positions from arg0 without gaps"
         ).holding(inputs) from None
     called = thing if method is None else method
     # Of what is called by itself only the class is named: its own form may be long, and is its code's.
@@ -145,10 +145,9 @@ def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -
         given = [*(f"arg{index}" for index in range(len(arguments))), *keywords]
         expected = listed([*signature.parameters]) or "none"
         is_short = arguments and str(error).startswith("missing")
-        several = ". In example=, give several as packager.Example(*args)" if is_short else ""
+        several = f". In example=, write packager.Example({expected})" if is_short else ""
         return CallError(
-            f"inputs: {error}; found {listed(given) or 'no arrays'}; expected arrays named for parameters: "
-            f"{expected}{several}"
+            f"inputs: {error}; found {listed(given) or 'none'}; expected {expected}{several}"
         ).holding(given)
     return None
 
@@ -177,8 +176,7 @@ def _require_nesting(name: str, value: Any) -> None:
         inner = [one for _, one in members(value) if holds_others(one)]
         if depth > MOST_NESTED:
             raise CallError(
-                f"{name} is nested more than {MOST_NESTED} deep, or holds itself: only values that can be "
-                "told part by part can be compared and written"
+                f"{name} is nested more than {MOST_NESTED} deep, or contains itself; expected a flat value"
             )
         work += [(one, depth + 1) for one in inner]
 
@@ -270,12 +268,12 @@ def _add_array(found: dict[str, Any], name: str, value: Any) -> None:
         _add_parts(found, name, array.tolist())
     else:
         raise CallError(
-            f"{name} is a {type(value).__name__}: only arrays, tensors, numbers, text and None can be "
-            "compared"
+            f"{name} is of type {type(value).__name__}; expected arrays, tensors, numbers, text, bytes or "
+            "None, or a list, tuple or dict of these: return one from the model"
         )
 
 
 def _add(found: dict[str, Any], name: str, part: Any) -> None:
     if name in found:
-        raise CallError(f"{name} is twice in the answer: give its keys other names, without dots")
+        raise CallError(f"two outputs have the name {name}; return keys without dots")
     found[name] = part

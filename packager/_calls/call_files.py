@@ -34,7 +34,7 @@ _ZIP = b"PK"
 
 
 class AnswerFileError(PackageError, ValueError):
-    """An answer that a file of this kind cannot hold."""
+    """A file of this kind cannot store an output."""
 
 
 def load_inputs(path: str) -> dict[str, Any]:
@@ -135,8 +135,7 @@ def _save_npz(file: Any, answer: Mapping[str, Any]) -> tuple[str, ...]:
     left_out = tuple(name for name in answer if name not in kept)
     if left_out and not kept:
         raise AnswerFileError(
-            f"{listed(left_out, 5)}: no array, and a .npz file holds arrays and texts; "
-            "write it to a .json file"
+            f"{listed(left_out, 5)}: a .npz file cannot store these outputs; write a .json file"
         ).holding(left_out)
     numpy.savez(file, **kept)
     return left_out
@@ -146,7 +145,7 @@ def _text(path: str, data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise CallError(f"{path}: byte {error.start} is not UTF-8; expected text in it") from error
+        raise CallError(f"{path}: byte {error.start} is not UTF-8; expected text in UTF-8") from error
 
 
 def _json(text: str) -> Any:
@@ -154,17 +153,19 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
     except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+        raise ValueError("nested too deep") from error
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"JSON cannot express {constant}; use a .npz file, made with numpy.savez")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} appears twice")
     return found
 
 
@@ -186,15 +187,17 @@ def _arrays(path: str, source: Any) -> dict[str, Any]:
         opened = numpy.load(source, allow_pickle=False)
         if isinstance(opened, numpy.ndarray):
             raise CallError(
-                f"{path} is one array without a name; make it with numpy.savez('x.npz', x=array), with the "
-                "name of the parameter"
+                f"{path} has one array without a name; save it under the name of the parameter: "
+                "numpy.savez('x.npz', x=array)"
             )
         with opened as arrays:
             for name in arrays.files:
                 where = f"{path}, entry {name!r}"
                 found[name] = arrays[name]
                 if not isinstance(found[name], numpy.ndarray):
-                    raise CallError(f"{where}: it does not begin as an array does; make one with numpy.savez")
+                    raise CallError(
+                        f"{where}: not an array; make the file with numpy.savez('x.npz', x=array)"
+                    )
     except CallError:  # which is a TypeError
         raise
     except (
@@ -202,13 +205,14 @@ def _arrays(path: str, source: Any) -> dict[str, Any]:
         *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
     ) as error:
         raise CallError(
-            f"{where}: not a .npz file of arrays ({without_addresses(error)}); make one with numpy.savez"
+            f"{where}: not a .npz file of arrays ({without_addresses(error)}); make it with "
+            "numpy.savez('x.npz', x=array)"
         ) from error
     return found
 
 
 class TargetError(PackageError, ValueError):
-    """A target that is not spelled as one, is not there, or fails when it is called."""
+    """A target is misspelled or missing, or fails when it is called."""
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -241,7 +245,7 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
     """
     module, name = split_target(target)
     if not name:
-        raise TargetError(f"target {target!r} is a module: name the object or factory, as {target}:name")
+        raise TargetError(f"target {target!r} is a module; name an object or a factory in it: {target}:name")
     what = f"target {target}"
     with AnswerRequired(what):
         try:
@@ -256,7 +260,9 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
 
         if not (inspect.isclass(found) or inspect.isroutine(found)):
             if kwargs:
-                raise TargetError(f"{what} is an object, no factory: it takes no arguments")
+                raise TargetError(
+                    f"{what} is an object and takes no arguments; leave them out, or name a factory"
+                )
             return found
         try:
             return found(**(kwargs or {}))
@@ -269,7 +275,7 @@ def _failed(what: str, error: Exception) -> TargetError:
 
 
 class WeightsError(PackageError, ValueError):
-    """An object that takes no weights."""
+    """An object has no `load_state_dict`."""
 
 
 def load_weights(module: object, path: str | os.PathLike[str]) -> None:
@@ -283,5 +289,5 @@ def load_weights(module: object, path: str | os.PathLike[str]) -> None:
     from packager._migrations import load_checkpoint  # NumPy is not needed to find what a name means
 
     if not callable(getattr(module, "load_state_dict", None)):
-        raise WeightsError(f"{type(module).__name__} takes no weights: it has no load_state_dict()")
+        raise WeightsError(f"{type(module).__name__} takes no weights: it has no method load_state_dict()")
     load_checkpoint(module, path)

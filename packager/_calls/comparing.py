@@ -60,7 +60,7 @@ def compare_answers(expected: Mapping[str, Any], found: Mapping[str, Any]) -> tu
 def _deviation(name: str, stored: Mapping[str, Any], answer: Mapping[str, Any]) -> Deviation:
     if name not in stored or name not in answer:
         there, absent = ("here", "in the archive") if name in answer else ("in the archive", "here")
-        return Deviation(name, None, False, f"it is {there}, but not {absent}")
+        return Deviation(name, None, False, f"only {there}, missing {absent}")
     expected, found = map(_as_array, (stored[name], answer[name]))
     if not (hasattr(expected, "dtype") and hasattr(found, "dtype")):
         same = type(expected) is type(found) and expected == found

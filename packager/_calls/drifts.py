@@ -111,7 +111,7 @@ class _Walk:
         call = self._recorded.calls[number]
         if here is None:
             if not self._found.is_cut:
-                yield self._drift(call.parent, "calls", Distance(message="it is not called here"), number)
+                yield self._drift(call.parent, "calls", Distance(message="not called here"), number)
             return
         carried = 0.0
         for part, one, apart in self._apart(call.inputs, here.inputs, call.terms, 0.0):
@@ -302,8 +302,8 @@ class VersionChange:
     runs: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name} {self.recorded} was recorded, {self.found or 'none'} is here" + (
-            ": its code runs there" if self.runs else ""
+        return f"{self.name}: recorded {self.recorded}, found {self.found or 'none'}" + (
+            "; its code runs in this submodule" if self.runs else ""
         )
 
 

@@ -18,7 +18,7 @@ from packager._archive import EntryPoint
 from packager._names import demangle
 from packager.errors import ArgumentError, PackageError
 
-from .array_calls import POSITION, copied_input, signature_of
+from .array_calls import POSITION, CallError, copied_input, signature_of
 from .plain_values import stored_form
 
 LISTED: Final = ("__call__", "forward", "predict", "predict_proba", "transform", "decision_function")
@@ -29,7 +29,7 @@ IsOwn = Callable[[type, Any], bool]
 
 
 class EntryMethodError(PackageError, TypeError):
-    """An entry point names what must not be called, or cannot be. Nothing was called."""
+    """An entry point names a method that is missing or not allowed. Nothing was called."""
 
 
 def require_entry_name(point: EntryPoint, names_code: Callable[[], bool]) -> None:
@@ -45,12 +45,19 @@ def require_entry_name(point: EntryPoint, names_code: Callable[[], bool]) -> Non
         return
     if "." in name:
         raise _refused(
-            point, f"{name!r} is a path, and one name is expected: save that part as an object of its own"
+            point,
+            f"{name!r} is a path; expected the name of one method. Save that part as an object of its own",
         )
     if name.startswith("_") or not name.isidentifier():
-        raise _refused(point, f"{name!r} is not the name of a public method")
+        raise _refused(
+            point, f"{name!r} is not the name of a public method; expected one without an underscore"
+        )
     if not names_code():
-        raise _refused(point, f"{name!r} is a method of data alone: the object names no code of the archive")
+        raise _refused(
+            point,
+            f"the object is data, of which only {', '.join(LISTED[1:])} can be called, not "
+            f"{name!r}{_BY_HAND}",
+        )
 
 
 def has_method(cls: type, name: str) -> bool:
@@ -71,33 +78,50 @@ def entry_method(point: EntryPoint, thing: object, is_own: IsOwn) -> Any:
     """
     name = point.callable
     require_entry_name(point, lambda: True)
-    kind = f"a {demangle(type(thing).__module__)}.{type(thing).__qualname__}"
+    kind = f"{demangle(type(thing).__module__)}.{type(thing).__qualname__}"
     if name is None or name == "__call__":
         if not callable(thing):
-            raise _refused(point, f"the object is {kind}, which cannot be called{_to_name(type(thing))}")
+            raise _refused(point, f"{kind} cannot be called{_to_name(type(thing), is_own)}")
         return thing
     owner = next((cls for cls in type(thing).__mro__ if name in cls.__dict__), None)
     if owner is None:
-        raise _refused(point, f"the object is {kind}, and its class has no method {name!r}")
+        raise _refused(point, f"{kind} has no method {name!r}{_to_name(type(thing), is_own)}")
     value = owner.__dict__[name]
     if name not in LISTED and owner not in _own_classes(type(thing), value, is_own):
-        raise _refused(point, f"the object is {kind}, and no code of the archive defines its {name!r}")
+        raise _refused(
+            point,
+            f"{name!r} of {kind} is not defined by code of the archive; expected {', '.join(LISTED[1:])}, "
+            f"or a method of a stored class{_BY_HAND}",
+        )
     if not _is_method(value):
         raise _refused(
-            point, f"the object is {kind}, whose {name!r} is no method but a {type(value).__name__}"
+            point,
+            f"{name!r} of {kind} is a {type(value).__name__}; expected a "
+            f"method{_to_name(type(thing), is_own)}",
         )
     if name in _attributes(thing):
-        raise _refused(point, f"an attribute of the object hides the method {name!r} of its class")
+        raise _refused(
+            point,
+            f"the object has an attribute {name!r}, which hides the method of {kind}; rename the attribute",
+        )
     try:
         return value.__get__(thing, type(thing)) if hasattr(type(value), "__get__") else value
     except AttributeError as error:  # a method that is there under a condition, as scikit-learn has them
-        raise _refused(point, f"the object is {kind}, and it has no {name!r} here: {error}") from error
+        raise _refused(point, f"this {kind} has no {name!r}: {error}") from error
 
 
-def _to_name(cls: type) -> str:
-    """Return how to name a method of LISTED that a class has; nothing where it has none."""
+def _to_name(cls: type, is_own: IsOwn) -> str:
+    """Return how to name a method of a class that may be called; else how to do without an entry point."""
     there = [name for name in LISTED[1:] if has_method(cls, name)]
-    return f". Name its method: {' or '.join(there)}, as method={there[0]!r} (--callable)" if there else ""
+    there += [
+        name
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if not name.startswith("_") and _is_method(value) and base in _own_classes(cls, value, is_own)
+    ]
+    if not there:
+        return _BY_HAND
+    return f"; name a method in save() or run(): method={there[0]!r} (--callable {there[0]})"
 
 
 def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:
@@ -126,13 +150,10 @@ def _attributes(thing: Any) -> Any:
 
 
 def _refused(point: EntryPoint, found: str) -> EntryMethodError:
-    return EntryMethodError(
-        f"entry point {point.name!r} of {point.package}/{point.resource}: {found}. An entry point calls the "
-        f"object itself, {', '.join(LISTED[1:])}, or a public method of a class whose source is stored: save "
-        "an object of such a class, or load the object and call it yourself"
-    )
+    return EntryMethodError(f"entry point {point.name!r} of {point.package}/{point.resource}: {found}")
 
 
+_BY_HAND: Final = "; load the object with PackageImporter.load_object(), and call it yourself"
 _BY_DEFAULT: Final = ("predict", "transform", "decision_function")
 _WHAT_IS_STORED: Final = (
     "arrays and tensors, DataFrames, numbers, text, bytes, None, and lists and dicts of plain values"
@@ -197,13 +218,14 @@ def inputs_of_example(example: object, method: object) -> dict[str, Any]:
     given = example if isinstance(example, Example) else Example(example)
     if given is not example and isinstance(example, tuple | list) and _fits_spread(example, method):
         raise ArgumentError(
-            f"example= is one argument, and {getattr(method, '__name__', type(method).__name__)} does not "
-            f"take a {type(example).__name__} of {len(example)}; give several arguments as "
-            "packager.Example(*args, **kwargs)"
+            f"example= is one argument, and {getattr(method, '__name__', type(method).__name__)} takes "
+            f"several; write example=packager.Example({_names_of(method, len(example))})"
         )
     inputs = {f"arg{index}": value for index, value in enumerate(given.args)}
     if clashing := [name for name in given.kwargs if POSITION.fullmatch(name)]:
-        raise ArgumentError(f"example=: rename {clashing[0]!r}, which checks use for an argument by position")
+        raise ArgumentError(
+            f"example=: {clashing[0]!r} is reserved for an argument by position; give it without a name"
+        )
     return {name: _stored(name, value) for name, value in (inputs | given.kwargs).items()}
 
 
@@ -211,6 +233,12 @@ def _fits_spread(example: Sequence[Any], method: Any) -> bool:
     """Say whether a call takes the items of a tuple or list, and not the tuple or list."""
     signature = signature_of(method)
     return signature is not None and not _takes(signature, (example,)) and _takes(signature, example)
+
+
+def _names_of(method: Any, count: int) -> str:
+    """Return the names of the first parameters of what is called, as they stand in a call."""
+    signature = signature_of(method)
+    return ", ".join([] if signature is None else [*signature.parameters][:count])
 
 
 def _takes(signature: inspect.Signature, args: Sequence[Any]) -> bool:
@@ -221,17 +249,28 @@ def _takes(signature: inspect.Signature, args: Sequence[Any]) -> bool:
     return True
 
 
+def _copied(name: str, value: Any) -> Any:
+    try:
+        return copied_input(name, value)
+    except CallError as error:
+        raise ArgumentError(str(error)) from error
+
+
 def _stored(name: str, value: Any) -> Any:
-    found = f"example=: argument {name} is a {type(value).__name__}"
+    found = f"example=: argument {name} is of type {type(value).__name__}"
     numpy: Any = sys.modules.get("numpy")
     if numpy and isinstance(value, numpy.ndarray) and type(value) not in (numpy.ndarray, numpy.memmap):
-        raise ArgumentError(f"{found}, and a check stores plain arrays alone: give numpy.asarray(...) of it")
+        raise ArgumentError(f"{found}; expected a plain array: write numpy.asarray(array)")
+    if numpy and isinstance(value, numpy.ndarray) and value.dtype.hasobject:
+        raise ArgumentError(
+            f"{found} and of dtype object; write array.astype(str) for texts, array.astype(float) for numbers"
+        )
     try:
-        return stored_form(name, copied_input(name, value))
+        return stored_form(name, _copied(name, value))
     except ArgumentError as error:
         raise ArgumentError(f"example=: argument {name}: {error}") from error
     except Exception as error:  # a copy runs code of the value's class
         way_out = "give each array as an argument of its own: packager.Example(*args, **kwargs)"
         if not isinstance(value, list | tuple | dict):
-            way_out = f"save an object of your own whose method makes the {type(value).__name__} of these"
-        raise ArgumentError(f"{found}, and a check stores {_WHAT_IS_STORED}; {way_out}") from error
+            way_out = f"save a wrapper whose method takes one of these and makes the {type(value).__name__}"
+        raise ArgumentError(f"{found}; expected {_WHAT_IS_STORED}. To go on, {way_out}") from error

@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
 
 
 class SchemaMismatchError(CallError):
-    """A call is given other values than its entry point takes. Nothing was called."""
+    """The inputs of a call do not fit its entry point. Nothing was called."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def learnt_schema(
     odd = [name for name in takes if name not in taken]
     if odd and not is_open:
         raise CallError(
-            f"{listed(odd)} is declared, and is no parameter; the parameters are {listed([*taken]) or 'none'}"
+            f"takes= declares {listed(odd)}; expected parameters: {listed([*taken]) or 'none'}"
         ).holding(odd)
     for name in dict.fromkeys((*odd, *sorted(learnt, key=_position))):
         if name not in taken:
@@ -106,10 +106,10 @@ class InputTypes:
             if one is None:
                 found[name] = value
                 if not self._schema.is_open:
-                    problems.append(f"{name}: it takes no such value")
+                    problems.append(f"{name}: unknown input")
                 continue
             if one.name in given:
-                problems.append(f"{one.name}: found it twice, by name and by position")
+                problems.append(f"{one.name}: given twice, by name and by position")
             given.add(one.name)
             try:
                 found[name] = fitted(name, value, stored_type(one.type, _WHERE))
@@ -129,7 +129,7 @@ class InputTypes:
         problems = [*problems, *(f"{one.name}: missing, expected {one.type}" for one in missing)]
         shown = listed([f"{one.name}: {one.type}" for one in takes if one.required or one.type != "any"])
         return SchemaMismatchError(
-            f"inputs of entry point {self._schema.entry_point!r} do not fit, and nothing was called: "
+            f"inputs of entry point {self._schema.entry_point!r} do not fit, and it was not called: "
             f"{listed(problems, apart='; ')}. It takes {shown or 'nothing'}"
             f"{''.join(f'; {hint}' for hint in dict.fromkeys(hints))}"
         ).holding(problems)

@@ -49,8 +49,8 @@ def stored_form(name: str, value: object) -> Any:
         raise CallError(f"input {name}: {error}") from error
     if array.dtype.hasobject:
         raise CallError(
-            f"input {name} is a {type(value).__name__}: only arrays, tensors, numbers, text, None, and lists "
-            "and dicts of plain values can be stored"
+            f"input {name} is of type {type(value).__name__}; expected an array, a tensor, a number, text, "
+            "bytes, None, or a list or dict of plain values"
         )
     return _in_stored_order(array)
 

@@ -37,11 +37,11 @@ class Callee:
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """A golden call, run here: the deviation of every part of its answer.
+    """The result of repeating an example here: the deviation of each output.
 
-    `traced` says whether a trace of it is stored. Where one is, and a part is off by more than the
-    tolerance, `drift` is the first submodule that differs. A call that is not `repeatable` was made here, and
-    nothing was compared: it is within no tolerance.
+    `traced` says whether a trace of it is stored. If so, and an output is off by more than the tolerance,
+    `drift` is the first submodule that differs. Outputs of a call that is not `repeatable` are not compared,
+    and `within` is False.
     """
 
     name: str
@@ -51,7 +51,7 @@ class CheckOutcome:
     repeatable: bool = True
 
     def within(self, tolerance: float) -> bool:
-        """Say whether every part is as near to the stored one as `tolerance` says."""
+        """Say whether every output is within `tolerance` of the stored one."""
         return self.repeatable and all(one.within(tolerance) for one in self.deviations)
 
 
@@ -103,7 +103,7 @@ def run_checks(
     wanted = [record for record in checks if name in (None, record.name)]
     if name is not None and not wanted:
         calls = [record.name for record in checks]
-        there = listed(calls) or "none"
+        there = listed(calls) or "none; store one with save(..., example=x)"
         raise NotStoredError(f"no example {name!r}; the archive has {there}").holding(calls)
     _require_members_of_their_own(callee.reader)
     limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
@@ -128,15 +128,10 @@ def find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
     objects = {f"{record.package}/{record.resource}": record for record in reader.manifest.objects}
     if name in objects:
         return EntryPoint(name, objects[name].package, objects[name].resource)
-    entries = listed([*points]) or "none"
-    there = listed([*objects])
+    near = next(iter([*points, *objects]), None)
+    advice = f"; write entry={near!r} (--entry {near})" if near else ", and no object to call"
     raise NotStoredError(
-        f"no entry point {name!r}; the archive has {entries}, and "
-        + (
-            f"the objects {there}: name one of these as the entry (--entry)"
-            if there
-            else "no object that could be called"
-        )
+        f"no entry point {name!r}; the archive has {listed([*points, *objects]) or 'none'}{advice}"
     ).holding([*points, *objects])
 
 
@@ -169,8 +164,8 @@ def _require_members_of_their_own(reader: ArchiveReader) -> None:
             if member in owners:
                 raise ArchiveError(
                     f"manifest, checks: {owners[member]!r} and {record.name!r} both name {member!r}; "
-                    "expected inputs and answers of its own for each. The archive was not written by a "
-                    "PackageExporter"
+                    "expected inputs and outputs of its own for each. The archive was not written by "
+                    "packager"
                 )
             owners[member] = record.name
 

@@ -41,16 +41,16 @@ class InputTable:
         pandas: Any = sys.modules.get(TABLE_LIBRARY)
         if pandas is None or type(frame) is not pandas.DataFrame:
             raise ArgumentError(
-                f"a {type(frame).__qualname__} of {type(frame).__module__.partition('.')[0]} is a table that "
-                f"a check cannot store: give a {TABLE_LIBRARY}.DataFrame, or frame.to_numpy()"
+                f"found a {type(frame).__qualname__} of {type(frame).__module__.partition('.')[0]}; "
+                f"expected a {TABLE_LIBRARY}.DataFrame, or an array: write frame.to_numpy()"
             )
         table: Any = frame
         names = [*table.columns]
         odd = [name for name in names if type(name) is not str]
         if odd or len(set(names)) < len(names):
             raise ArgumentError(
-                f"the table has the columns {listed([*map(repr, names)], 5)}: each needs a text of its own "
-                "for its name; rename them, or give frame.to_numpy()"
+                f"the table has the columns {listed([*map(repr, names)], 5)}; expected names that are text "
+                f"and differ: write {'frame.rename(columns=str)' if odd else 'frame.to_numpy()'}"
             )
         return cls({name: _column(name, table[name]) for name in names})
 
@@ -80,6 +80,6 @@ def _column(name: str, series: Any) -> Any:
         if series.dtype.name in _TEXTS and set(map(type, values)) <= _IN_LISTS:
             return values
     raise ArgumentError(
-        f"column {name!r} has the dtype {series.dtype}, and a check stores numbers, dates and text: "
-        f"convert it before, or inside of the model: frame.astype({{{name!r}: ...}})"
+        f"column {name!r} has the dtype {series.dtype}; expected numbers, dates or text: write "
+        f"frame.astype({{{name!r}: str}}), and convert it back in the model"
     )

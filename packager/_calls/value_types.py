@@ -17,7 +17,7 @@ from typing import Any, Final
 from packager._archive import MAX_EXTENT, MAX_RANK, MAX_TYPE_DEPTH, MAX_TYPE_TEXT
 from packager._quick_dataclasses import dataclass, replace
 from packager._tensors import DTYPES, numpy_dtype
-from packager._texts import ShowsItsText, listed, shortened
+from packager._texts import ShowsItsText, did_you_mean, listed, shortened
 from packager.errors import ArchiveError, ArgumentError
 
 from .array_calls import PLAIN
@@ -49,21 +49,21 @@ _TOKEN: Final = re.compile(
 )
 _BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXPECTED: Final = (
-    "expected text, bytes, bool, int, float, complex, none, any, a dtype and its axes (float32[*, 3], "
-    "integer[...]), list[TYPE], dict or {name: TYPE}, table or table{column: TYPE}, "
-    "? behind it where None will do, and | between several"
+    "expected text, bytes, bool, int, float, complex, none, any, a dtype with axes (float32[*, 3], "
+    "integer[...]), list[TYPE], dict, {name: TYPE}, table or table{column: TYPE}; TYPE? also allows None, "
+    "and A|B is A or B"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What a value of a call is; `str()` spells it, and `parse` reads that.
+    """The type of an input or output; `str()` spells it, and `parse` reads that.
 
-    `kind` is "array", "list", "either", or the word that stands for it. An array has a `dtype`, by name or
+    `kind` is "array", "list", "either", or the word of a plain type. An array has a `dtype`, by name or
     family ("integer", "real", "number"), and a `shape`, in which None is an axis of any size; None for any
     shape. `parts` are the types of a dict by key, or of a table by column, None for any; that of the items of
-    a list under "", and those that "either" may be, under "", too.
-    `or_none` says that None will do as well.
+    a list under "", and those that "either" may be, under "", too. `or_none` says that None is allowed as
+    well.
 
     >>> ValueType.parse("float32[*,3]")
     ValueType(kind='array', dtype='float32', shape=(None, 3), parts=None, or_none=False)
@@ -79,16 +79,16 @@ class ValueType:
 
     @classmethod
     def parse(cls, text: str) -> ValueType:
-        """Read a type. Raises ArgumentError for a text that is none.
+        """Read a type. Raises ArgumentError for an invalid text.
 
         >>> str(ValueType.parse('{words: list[text], "a b": int?}'))
         '{words: list[text], "a b": int?}'
         """
         if type(text) is not str:
-            raise ArgumentError(f"a type of {_shown(text)}: found no text; {_EXPECTED}")
+            raise ArgumentError(f"the type {_shown(text)}: found {type(text).__name__}; {_EXPECTED}")
         if len(text) > MAX_TYPE_TEXT:
             raise ArgumentError(
-                f"a type of {_shown(text)}: found {len(text)} characters, expected at most {MAX_TYPE_TEXT}"
+                f"the type {_shown(text)}: found {len(text)} characters; the limit is {MAX_TYPE_TEXT}"
             )
         reader = _Reader(text)
         found = reader.type_here(0)
@@ -170,7 +170,7 @@ class _Reader:
     def end(self) -> None:
         """Raise ArgumentError where something is left."""
         if self._place < len(self._tokens):
-            raise self._refused(f"found {_shown(self._tokens[self._place][1])} behind it")
+            raise self._refused(f"found {_shown(self._tokens[self._place][1])} after its end")
 
     def type_here(self, depth: int) -> ValueType:
         """Read the type that begins here, and those that it may be besides."""
@@ -178,7 +178,7 @@ class _Reader:
         while self._takes("|"):
             choices.append(self._one(depth))
             if choices[-1] in choices[:-1]:
-                raise self._refused(f"{choices[-1]} is there twice")
+                raise self._refused(f"{choices[-1]} appears twice")
         return (
             choices[0]
             if len(choices) == 1
@@ -187,7 +187,7 @@ class _Reader:
 
     def _one(self, depth: int) -> ValueType:
         if depth > MAX_TYPE_DEPTH:
-            raise self._refused(f"types are {depth} deep, expected at most {MAX_TYPE_DEPTH}")
+            raise self._refused(f"found {depth} levels; the limit is {MAX_TYPE_DEPTH}")
         found = self._dict(depth) if self._takes("{") else self._named(depth)
         or_none = self._takes("?") and found.kind not in ("any", "none")  # to these it would add nothing
         return replace(found, or_none=or_none)
@@ -195,7 +195,7 @@ class _Reader:
     def _named(self, depth: int) -> ValueType:
         kind, word = self._next()
         if kind != "word":
-            raise self._refused(f"found {_shown(word)} where a type begins")
+            raise self._refused(f"found {_shown(word)} in the place of a type")
         if word == "list" and self._takes("["):
             items = self.type_here(depth + 1)
             self._demand("]")
@@ -204,10 +204,10 @@ class _Reader:
             return self._dict(depth, "table")
         if self._takes("["):
             if word not in _DTYPES:
-                raise self._refused(f"found {_shown(word)}, which is no dtype")
+                raise self._refused(f"unknown dtype {_shown(word)}{did_you_mean(word, _DTYPES)}")
             return ValueType("array", word, self._axes())
         if word not in _KINDS:
-            raise self._refused(f"found {_shown(word)}")
+            raise self._refused(f"unknown type {_shown(word)}{did_you_mean(word, _KINDS)}")
         return ValueType(word)
 
     def _axes(self) -> tuple[int | None, ...] | None:
@@ -220,7 +220,7 @@ class _Reader:
                 self._demand(",")
             kind, text = self._next()
             if text != "*" and (kind != "number" or int(text) >= MAX_EXTENT):
-                raise self._refused(f"found {_shown(text)} where an axis is * or a size")
+                raise self._refused(f"found {_shown(text)}; expected * or the size of an axis")
             axes.append(None if text == "*" else int(text))
             if len(axes) > MAX_RANK:
                 raise self._refused(f"more than {MAX_RANK} axes")
@@ -234,7 +234,7 @@ class _Reader:
             kind, text = self._next()
             key = self._key(kind, text)
             if key in parts:
-                raise self._refused(f"the key {_shown(key)} is there twice")
+                raise self._refused(f"the key {_shown(key)} appears twice")
             self._demand(":")
             parts[key] = self.type_here(depth + 1)
         return ValueType(whole, parts=tuple(parts.items()))
@@ -251,11 +251,11 @@ class _Reader:
                 return key
         except ValueError:
             pass  # told below, with what is expected
-        raise self._refused(f"found {_shown(text)} where a key is a name or a text in double quotes")
+        raise self._refused(f"found {_shown(text)}; expected a key: a name, or text in double quotes")
 
     def _next(self) -> tuple[str, str]:
         if self._place == len(self._tokens):
-            raise self._refused("it ends too early")
+            raise self._refused("it is incomplete")
         self._place += 1
         return self._tokens[self._place - 1]
 
@@ -267,10 +267,11 @@ class _Reader:
     def _demand(self, mark: str) -> None:
         if not self._takes(mark):
             found = self._tokens[self._place][1] if self._place < len(self._tokens) else "the end"
-            raise self._refused(f"found {_shown(found)} where {mark} is expected")
+            raise self._refused(f"found {_shown(found)}; expected {mark}")
 
     def _refused(self, found: str) -> ArgumentError:
-        return ArgumentError(f"the type {_shown(self._text)}: {found}; {_EXPECTED}")
+        tail = "" if "expected" in found or found.endswith("?") else f"; {_EXPECTED}"
+        return ArgumentError(f"the type {_shown(self._text)}: {found}{tail}")
 
 
 def _spelt(key: str) -> str:

@@ -53,7 +53,7 @@ Role: TypeAlias = "typing.Literal['create', 'call', 'value']"
 
 
 class CannotStore(Exception):
-    """An object that has no place in an archive: the reason, and what the user can do instead.
+    """Raised by a codec for an object that cannot be stored: the reason, and what to do instead.
 
     The encoder catches it, adds the attribute path, and goes on, so that everything that cannot be
     stored is reported at once.
@@ -67,7 +67,7 @@ class CannotStore(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What a codec makes of an object.
+    """The stored form of an object, as a codec returns it.
 
     `literal` is a scalar or a flat list of scalars; `children` are objects that the encoder goes on
     with (`TensorData` among them). `items` are appended to the decoded object, `pairs` assigned to
@@ -200,7 +200,8 @@ class Codec:
         return f"{cls.__module__}:{cls.__qualname__}" in self.types
 
     def unread(self, literal: object) -> tuple[str, str]:
-        """Return what of a node no check reads, and the name that `trust=` may vouch by; "" for nothing."""
+        """Return the part of a node that no check reads, and the name in `trust=` that allows it; "" for
+        nothing."""
         return "", ""
 
     def variant(self, obj: object) -> Codec:
@@ -330,12 +331,12 @@ def shares_methods(cls: type, base: type, *names: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PartsCodec(Codec):
-    """A codec for objects that their parts say all of, beside a literal if there is a `form` of it.
+    """A codec for objects that their parts describe, and a literal if `form` is given.
 
     `kinds` has a word for each part, or several with "|" between them: a kind of `Child`, the name of a
     codec, which has a dot, "payload", "none" or "any"; a last word with a "*" is for any number. `what`
-    names all that for errors. `out` gives the node of an object, and `back` makes the object of its parts,
-    after the literal if there is one. `also` checks what kinds cannot say. `claimed` replaces `claims`.
+    describes them in errors. `out` returns the node of an object, and `back` returns the object of its parts,
+    after the literal if there is one. `also` makes further checks. `claimed` replaces `claims`.
 
     >>> codec = PartsCodec("collections.chainmap", ("collections:ChainMap",), "any any*", "mappings",
     ...               lambda obj: Node(None, tuple(obj.maps)), lambda *maps: maps)
@@ -391,10 +392,10 @@ def _is_of(child: Child, words: str) -> bool:
 
 
 class LiteralCodec(PartsCodec):
-    """A codec for objects that a literal says all of.
+    """A codec for objects that one literal describes.
 
-    `out` gives the literal of an object, `form` says whether one may stand in an archive, and `back` makes
-    the object of it. `once` says that equal literals are stored once.
+    `out` returns the literal of an object, `form` checks a literal of an archive, and `back` returns the
+    object of a literal. With `once` equal literals are stored once.
 
     >>> codec = LiteralCodec("complex", ("builtins:complex",), kinds(float, float), "two floats",
     ...                 lambda obj: [obj.real, obj.imag], lambda parts: complex(*parts))

@@ -31,12 +31,12 @@ NO_LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "numpy", "torch", "ke
 
 
 class CodecError(PackageError, ValueError):
-    """A codec or a library that is missing, or that does not keep the rules."""
+    """A codec or a library is missing, or breaks the rules of codecs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """What packager knows of a library.
+    """The codecs and rules for one library.
 
     `name` is what it is imported by, `distribution` what it is installed from. The names of its `codecs`
     begin with its own. `rows` are the `Rows` that say what data may do with its names.

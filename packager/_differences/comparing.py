@@ -47,17 +47,17 @@ def compare_files(
     """Return what differs between two archives, or between two files of weights.
 
     Archives, and folders of unzipped ones, are compared whole: code, decisions, environment, objects, entry
-    points, migrations, files, keys and tensors. What recorded digests say is equal is not read. So are two
-    archives of torch.package. A file of weights of any other kind that `open_checkpoint` reads is a state
-    dict; where one side is an archive, its state dict is compared with that. `unwrap` names the state dict
-    where a file holds several; a side that holds one alone needs no name. `os.devnull` has nothing.
+    points, migrations, files, keys and tensors. Contents with equal digests are not read. Two archives of
+    torch.package are compared whole, too. A file of weights of any other kind that `open_checkpoint` reads is
+    a state dict; where one side is an archive, its state dict is compared with that. `unwrap` names the state
+    dict where a file holds several; a side with only one needs no name. `os.devnull` counts as an empty side.
 
-    Nothing of either is run, unless with `run=True`: that loads both and makes the golden calls of each on
+    No code of either is run, except with `run=True`: that loads both and repeats the examples of each on
     both; `trust` and `environment` are those of PackageImporter.
 
-    Raises ArgumentError for what is no path, ArchiveError for a damaged archive and for a file of no known
-    kind, and with `run` for what is no archive, LegacyFormatError for weights that cannot be read, OSError
-    for what cannot be opened.
+    Raises ArgumentError unless both are paths, ArchiveError for a damaged archive, for an unknown kind of
+    file, and with `run` for anything but an archive, LegacyFormatError for weights that cannot be read,
+    OSError for a file that cannot be opened.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -44,7 +44,7 @@ def rules_for(pairs: Sequence[Pair], values: Values, effort: Effort) -> list[tup
             if old != new or pair.transforms:
                 wanted[old] = (new, pair)
     chosen = _fewest(_candidates(pairs, wanted, values, effort), wanted)
-    many = f"{len(chosen):,} steps would rename {len(wanted):,} keys, too many to carry out"
+    many = f"{len(wanted):,} keys were not renamed: {len(chosen):,} steps are too many"
     if not effort.allows("steps", len(chosen) * len(values), many, MOST_STEPS):
         return []
     steps = [rule.step() for rule, _ in chosen]
@@ -53,7 +53,7 @@ def rules_for(pairs: Sequence[Pair], values: Values, effort: Effort) -> list[tup
         return list(zip(steps, reasons, strict=True))
     away = [rename(rule.old, f"{_AWAY}.{rule.new}", *rule.transforms) for rule, _ in chosen]
     back = rename(f"{_AWAY}.{{rest:any}}", "{rest}")
-    reason = "some new names are also old ones, so all of these keys get a temporary prefix first"
+    reason = "some new names are also old names, so these keys get a temporary prefix first"
     return [*zip(away, reasons, strict=True), (back, reason)]
 
 
@@ -125,7 +125,7 @@ def _matched(
     rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], keys: Collection[str], effort: Effort
 ) -> frozenset[str]:
     """Return those of the keys that a rule matches; none where it is wrong for any of them."""
-    many = "there are too many keys to try every template on: steps may be narrow"
+    many = "not every template was tried, as there are too many keys: steps may be narrow"
     if ":any}" in rule.old and not effort.allows("templates", len(keys), many):
         return frozenset()
     try:

@@ -235,7 +235,7 @@ def _possible_pairs(
         length[id(old)] * len(of_size.get(size, ())) + totals.get(size, 0)
         for old, size in zip(olds, sizes, strict=True)
     )
-    many = f"{len(olds):,} old and {len(news):,} new names are too many to compare each with each"
+    many = f"{len(olds):,} old and {len(news):,} new names were not all compared: too many"
     if not effort.allows("names", cost, many):
         return {}
     similarity = NameSimilarity([family.pattern for family in (*olds, *news)])
@@ -294,7 +294,7 @@ def best(candidates: Sequence[Candidate]) -> list[Pair]:
         one = candidates[at]
         is_sure = len(one) > 1 or one[0].score > 0 or not one[0].transforms
         if is_sure and is_free(at) and all(rivals[name] == 1 for name in _names(one)):
-            take(at, 0.0, ", and nothing else has these shapes")
+            take(at, 0.0, ", and no other keys have these shapes")
     return chosen
 
 
@@ -397,10 +397,10 @@ def _possible(old: Family, new: Family, similarity: NameSimilarity) -> Pair | No
     if all(one == other for one, other in shapes):
         because, penalty = "the same shape", 0.0
     elif all(len(one) == 2 and one == other[::-1] for one, other in shapes):
-        transforms, because, penalty = (Transpose(),), "the shape turned round", 0.15
+        transforms, because, penalty = (Transpose(),), "the transposed shape", 0.15
     elif len(set(shapes)) == 1 and Header(shapes[0][0], "").size == Header(shapes[0][1], "").size > 1:
         transforms = (Reshape(shapes[0][1], shapes[0][0]),)
-        because, penalty = "as many elements in another shape", 0.4
+        because, penalty = "another shape with as many elements", 0.4
     else:
         return None
     moved = any(line != HoleArithmetic() for line in maps)
@@ -432,6 +432,6 @@ def _by_order(possible: Sequence[Pair]) -> list[Pair]:
             continue
         for old, new in zip(olds, news, strict=True):
             if (old, new) in pairs:
-                because = "the same shape, and the same place in the order"
+                because = "the same shape and position"
                 found.append(replace(pairs[old, new], score=0.0, because=because, by_place=True))
     return found

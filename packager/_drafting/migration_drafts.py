@@ -85,11 +85,11 @@ class SuggestedMigration:
     def _remarks(self) -> str:
         lines = []
         for title, keys in (
-            ("What else the file holds (`unwrap` above says what was taken):", self.beside),
-            ("Old keys that could not be placed (write a rename or a drop for them):", self.unplaced),
-            ("New keys that nothing gives a value to:", self.missing),
-            ("They could be the same, by shape or place alone; write the step if it is so:", self.guesses),
-            ("What was not tried, so that the draft was ready in seconds:", self.given_up),
+            ("Other contents of the file (`unwrap` above names the state dict that is used):", self.beside),
+            ("Old keys without a match (write a rename or a drop for each):", self.unplaced),
+            ("New keys without a value (write a rename or a default for each):", self.missing),
+            ("Possible pairs, by shape or order only; if they are right, write a rename:", self.guesses),
+            ("Not tried, to stay within seconds:", self.given_up),
         ):
             if keys:
                 lines += [title, *(f"    {key}" for key in keys)]
@@ -196,7 +196,7 @@ class _Draft:
             what += "" if old and new else ("goes away" if old else "is new")
             what += f": {counted(count, 'key')} of the same name and shape"
             if rivals:
-                what += f"; as many are behind {' and '.join(map(repr, rivals[:3]))}: check it"
+                what += f"; {' and '.join(map(repr, rivals[:3]))} would fit as well: check it"
             if not self._try(step, what):
                 return
 
@@ -208,7 +208,7 @@ class _Draft:
                 behind.setdefault(rest, []).append((prefix, key))
         unplaced = self.unplaced()
         cost = sum(len(behind.get(rest, ())) for key in unplaced for _, rest in _cuts(key))
-        many = "too many keys end alike for all of their prefixes to be compared"
+        many = "prefixes were not compared: too many keys end alike"
         if not self.effort.allows("prefixes", cost, many):
             return None
         gains: Counter[tuple[str, str]] = Counter()
@@ -304,13 +304,15 @@ class _Draft:
                 of_shape.setdefault(header.shape[::-1], []).append(key)
         found = {new: of_shape.get(header.shape, []) for new, header in wanted.items() if header is not None}
         cost = sum(map(len, found.values()))
-        if not self.effort.allows("turned", cost, "too many matrices are left over to turn each round"):
+        if not self.effort.allows(
+            "turned", cost, "transposed shapes were not compared: too many matrices are left over"
+        ):
             return
         similarity = NameSimilarity([*left, *wanted])
         for new, olds in found.items():
             if olds:
                 old = max(olds, key=lambda one: similarity(one, new))
-                yield f"{old} -> {new}  (the shape turned round: transforms = [{{ transpose = true }}])"
+                yield f"{old} -> {new}  (transposed: transforms = [{{ transpose = true }}])"
 
     def _short(self, found: list[Family]) -> list[Family]:
         """Leave out families whose names are too long to be compared."""
@@ -333,17 +335,17 @@ class _Draft:
             return
         left = families(self.unplaced(), self._order())
         for family in left if self._affords(left, "kinds of keys are left over") else ():
-            reason = "left over: every key of the target has a value without it"
+            reason = "left over: the target does not need it"
             self.add(drop(old_template(family)[0]), reason)
 
     def _affords(self, steps: Sequence[object], what: str) -> bool:
         """Say whether so many steps may be carried out; each carries every key."""
-        many = f"{len(steps):,} {what}, too many for a step each"
+        many = f"{len(steps):,} {what}: too many to write a step for each"
         return self.effort.allows("steps", len(steps) * len(self.values), many, MOST_STEPS)
 
     def _drop(self, keys: Sequence[str], templates: Sequence[str]) -> None:
         """Drop keys by templates; by closer ones where these would take others from their places."""
-        reason = f"{counted(len(keys), 'buffer')} that the model computes, and that the target lacks"
+        reason = f"{counted(len(keys), 'buffer')} that the model computes, and the target does not store"
         if [template for template in templates if not self._try(drop(template), reason)]:
             left = {key: self.values[key].header for key in keys if key in self.values}
             found = families(left, self._order())
@@ -360,7 +362,7 @@ class _Draft:
                 dtype="int64",
                 like="{p:any}.running_mean",
             )
-            self._try(step, f"{len(keys)} counters that batch norms have since version 2")
+            self._try(step, f"{counted(len(keys), 'counter')} that batch norms have since version 2")
 
 
 def _literal(text: str) -> str:
@@ -410,7 +412,7 @@ def _turned_like_their_neighbours(pairs: list[Pair]) -> list[Pair]:
     for pair in pairs:
         votes_here = [votes[kind] for kind in _kinds(pair) if kind in votes] if _is_square(pair) else []
         if votes_here and votes_here[0] == {True} and not pair.transforms:
-            because = "square, and turned round as those beside it are: check it"
+            because = "square, and transposed like its neighbours: check it"
             pair = Pair(pair.old, pair.new, pair.maps, (Transpose(),), pair.score, because)
         found.append(pair)
     return found

@@ -81,7 +81,7 @@ def _fused(
             cost = sum(
                 len(family.members) for family in (*stacked, *(one for group in free for one in group))
             )
-            many = "there are too many values to try each as a part of the others"
+            many = "splits and merges were not all tried: too many values"
             if not effort.allows("parts", 1 + cost, many):
                 return found
             part = _part(whole, free, forward) or _stack(whole, stacked)
@@ -115,7 +115,7 @@ def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part 
         step: Step = split(
             text, [new_template(family, names, maps) for family in group], axis=axis, sizes=uneven
         )
-        because = f"{counted(len(whole.members), 'key')}: {shown} rows along axis {axis} make the parts"
+        because = f"{counted(len(whole.members), 'key')}: {shown} rows along axis {axis} are the parts"
         return Part(step, f"{because}{_order(group)}", (whole,), tuple(group))
     back = number_maps(group[0].members, whole.members)
     if back is None:
@@ -130,7 +130,7 @@ def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part 
 
 
 def _order(group: Sequence[Family]) -> str:
-    return "" if all(_role(family) for family in group) else "; they are in the order of the keys: check it"
+    return "" if all(_role(family) for family in group) else "; in the order of the keys: check it"
 
 
 def _siblings(several: Sequence[Family], by_name: bool) -> Iterator[list[Family]]:
@@ -207,7 +207,7 @@ def _stack(whole: Family, several: Sequence[Family]) -> Part | None:
                 over = names.pop(at)
                 new = new_template(whole, names, maps)
                 keys = counted(len(family.members), "key")
-                because = f"{keys}, one behind the other, with the shape of the new ones"
+                because = f"{keys}, stacked to the shape of the new ones"
                 return Part(merge(text, new, over=over), because, (family,), (whole,))
     return None
 

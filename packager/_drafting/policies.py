@@ -35,7 +35,7 @@ def suggested_policy(
     exclude_data = like.exclude_data.include if like is not None else ()
     variables = like.variables if like is not None else ()
     policy = Policy("strict", reasons, exclude_data=exclude_data, variables=variables)
-    head = [f"What {of} needs, one rule for each package. The first rule that matches decides."]
+    head = [f"The packages that {of} needs, one rule each. The first rule that matches decides."]
     asked = {
         **dict.fromkeys(exclude_data, "left out as asked"),
         **dict.fromkeys(variables, "as allowed"),

@@ -29,7 +29,7 @@ class NoSuchVersionError(EnvironmentBuildError, LookupError):
 
 
 class SourceOnlyError(NoSuchVersionError):
-    """The recorded version is offered as an sdist alone: building one runs its code, so none is built."""
+    """The recorded version is offered only as an sdist; building it would run its code."""
 
 
 class WrongPlatformError(EnvironmentBuildError):
@@ -37,15 +37,15 @@ class WrongPlatformError(EnvironmentBuildError):
 
 
 class WrongPythonError(EnvironmentBuildError):
-    """The Python that was chosen is too old, or too new, for what is to run on it."""
+    """The chosen Python is too old, or too new, for the archive."""
 
 
 class ToolMissingError(EnvironmentBuildError):
-    """A tool that this needs (pip, venv, packaging) is not there."""
+    """A tool that is needed (pip, venv, packaging) is missing."""
 
 
 class FolderError(EnvironmentBuildError, OSError):
-    """A folder cannot be written to, or its name is none for this system. `errno` says why."""
+    """A folder cannot be written, or this system does not allow its name. `errno` says why."""
 
     def __init__(self, message: str, cause: OSError) -> None:
         super().__init__(message)

@@ -78,7 +78,7 @@ class CallWatch(Protocol):
 
 
 class CheckStoreError(PackageError):
-    """A check whose call fails, or whose arrays cannot be stored; `fix` is a line that mends it, or ""."""
+    """An example cannot be called or stored; `fix` is a line that solves it, or ""."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)

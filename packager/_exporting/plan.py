@@ -152,18 +152,16 @@ class PlanProblem:
 class ExportPlan:
     """What an export will do. `print(plan)` shows it; nothing has been written.
 
-    `warnings` do not stop an export. Those in `changes` say what examples changed without a change of
+    `warnings` do not stop an export. `changes` lists the state that examples changed without a change of
     outputs; they are not repeated as a PackagingWarning. `unreached` are imports by computed names in the
-    project's code: what they load is seen when the archive is proved, and then those are left that no run
-    came to. Those of installed packages are apart, as `library_unreached`, and so are `library_warnings`:
-    large packages have dozens that no model ever comes to, and they are counted in one line. `left_out` are
-    data files beside the code that do not go along, each with the reason. `licenses` are those over the
-    stored code, by distribution, with the files that have none. `carried` is what goes along beside the
-    model, a loader and wheels; wheels are fetched when it is written, for the targets in `wheels_for`.
-    `dead_rules` are rules that matched no module; the warnings name them too. A rule given with
-    `allow_empty=False` among them is in `empty_rules`, which stops an export that has no other problem.
-    `unchecked` are the objects of stored code that have no example, as "model/net". `is_proved` says
-    that a clean process has opened it.
+    project's code; the proof removes those that a run reached. `library_unreached` and `library_warnings` are
+    the same of installed packages, which are counted in one line. `left_out` are data files beside the code
+    that are not stored, each with the reason. `licenses` are those of the stored code, by distribution, with
+    the files that have none. `carried` is stored beside the model, a loader and wheels; wheels are fetched
+    when the archive is written, for the targets in `wheels_for`. `dead_rules` are rules that matched no
+    module; the warnings name them too. `empty_rules` are those of them with `allow_empty=False`, which stop
+    an export that has no other problem. `unchecked` are the objects of stored code without an example, as
+    "model/net". `is_proved` says that a clean process has opened it.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -203,12 +201,12 @@ class ExportPlan:
 
     @property
     def ok(self) -> bool:
-        """Whether `close()` would write it."""
+        """Whether `close()` would write the archive."""
         return not self.problems and not self.empty_rules
 
     @property
     def state(self) -> str:
-        """What is known of it, in a few words.
+        """The state of the plan, in a few words.
 
         >>> ExportPlan().state
         'not yet proved'
@@ -249,9 +247,9 @@ class ExportPlan:
         return dict(sorted(found.items()))
 
     def concerns(self) -> str:
-        """Return what stops nothing and may turn out wrong elsewhere, as text; "" where there is nothing.
+        """Return possible problems at the target, which do not stop an export, as text; "" without any.
 
-        What is only counted is no concern alone.
+        Warnings of installed packages alone, which are only counted, give "".
 
         >>> print(ExportPlan(warnings=("yaml is extern without a known distribution",)).concerns())
         warnings:
@@ -261,7 +259,7 @@ class ExportPlan:
         return in_lines(*lines, *_counted(self)) if lines else ""
 
     def unchecked_text(self) -> str:
-        """Return one line where no example says what outputs are; "" where nothing could be called.
+        """Return one line that names the objects without an example; "" without any.
 
         >>> print(ExportPlan(unchecked=("model/net",)).unchecked_text())
         outputs are not checked (model/net): give example= (--example x.npz)

@@ -177,7 +177,7 @@ class OrderedImporter(Importer):
 
     @property
     def importers(self) -> tuple[Importer, ...]:
-        """The importers, in the order in which they are asked."""
+        """The importers, in order."""
         return self._importers
 
     def get_name(self, obj: object, name: str | None = None) -> tuple[str, str]:
@@ -197,9 +197,9 @@ class OrderedImporter(Importer):
         raise ObjNotFoundError(in_lines(what, *(f"    {error}" for error in missing)))
 
     def import_module(self, module_name: str) -> ModuleType:
-        """Import a module from the first importer that has it. Raises ModuleNotFoundError where none has.
+        """Import a module from the first importer that has it. Raises ModuleNotFoundError if none has it.
 
-        A package that holds nothing itself gives way to one of a later importer.
+        A namespace package gives way to a regular package of a later importer.
         """
         missing = ModuleNotFoundError(f"No module named {module_name!r}", name=module_name)
         for importer in self._importers:

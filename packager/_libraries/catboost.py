@@ -260,7 +260,7 @@ class CatBoostCodec(PartsCodec):
             return "", ""
         reason = "a model of CatBoost with tables for categories or texts, which the library reads unchecked"
         return (
-            f"{reason}; train it with one_hot_max_size=255, or make them numbers before",
+            f"{reason}; train it with one_hot_max_size=255, or with numbers only",
             f"catboost:{kind}",
         )
 
@@ -277,8 +277,8 @@ def _model_of(obj: Any) -> Node:
         check_model(memoryview(data))
     except ValueError as error:
         raise CannotStore(
-            f"the model would not be read again: {error}",
-            "report it with the version of CatBoost, and save the model itself: model.save_model(file)",
+            f"the model could not be loaded again: {error}",
+            "save the model as a file, model.save_model(file), and report this with the version of CatBoost",
         ) from error
     word = WITH_PARTS if has_parts(memoryview(data)) else "plain"
     return Node([name, word], (beside, payload(data)))

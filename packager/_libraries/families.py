@@ -36,7 +36,7 @@ def take_names(made: object, state: object, replaces: Sequence[str] = ()) -> Non
     forbid_shadows(type(made), names, replaces=replaces)
     hidden = next((name for name in names if name.startswith("__") and not name.endswith("__")), None)
     if hidden is not None:
-        raise ValueError(f"{hidden} of {type(made).__qualname__} is a name that no code of a class assigns")
+        raise ValueError(f"{hidden} of {type(made).__qualname__} is not an attribute of the class")
     object.__getattribute__(made, "__dict__").update(names)  # a class may answer for it in its own way
 
 
@@ -53,8 +53,8 @@ def check_estimator(made: object) -> None:
     held = attributes_of(made)
     if held.get("memory") is not None:
         raise ValueError(
-            f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
-            "set memory=None before saving"
+            f"memory of {type(made).__qualname__} names a cache folder, which data must not choose; set "
+            "memory=None before saving"
         )
 
 

@@ -58,10 +58,10 @@ class Word2VecCodec(ObjectCodec):
         held = dict(vars(obj))
         if held.get("hs"):
             raise CannotStore(
-                "a Word2Vec with hierarchical softmax", "store its vectors, model.wv", "train it with hs=0"
+                "a Word2Vec with hierarchical softmax", "save its vectors, model.wv", "train it with hs=0"
             )
         if held.pop("hashfxn", hash) is not hash:
-            raise CannotStore("a Word2Vec with a hash function of its own", "store its vectors, model.wv")
+            raise CannotStore("a Word2Vec with hashfxn=", "save its vectors, model.wv")
         held.pop("load", None)
         return held
 

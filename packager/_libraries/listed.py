@@ -92,13 +92,13 @@ def _check_model(library: str, replaces: frozenset[str], made: Any) -> None:
     for name in _ASKED_FOR_MORE & held.keys():
         if held[name] is not None and type(held[name]).__module__.partition(".")[0] != library:
             raise ValueError(
-                f"{name} of {type(made).__qualname__}, which it asks for what it does not have itself, is of "
-                f"type {type(held[name]).__qualname__}, not a model of {library}"
+                f"{name} of {type(made).__qualname__} is of type {type(held[name]).__qualname__}; expected a "
+                f"model of {library}"
             )
     if any(held[name] is not None for name in _EVALUATED & held.keys()):
         raise ValueError(
-            f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model "
-            "of arrays before saving, or name the class in trust="
+            f"{type(made).__qualname__} was made from a formula, which is evaluated as Python; make the "
+            "model from arrays before saving"
         )
     check_assigned(made, _BY_OTHERS | replaces)
 

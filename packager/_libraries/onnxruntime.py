@@ -80,13 +80,13 @@ class OnnxSessionCodec(Codec):
             check_model(memoryview(data))
         except ValueError as error:
             raise CannotStore(
-                f"its model would not be read again: {error}",
+                f"the model could not be loaded again: {error}",
                 "save it as one file: onnx.save(onnx.load(path), path, save_as_external_data=False)",
-                "put its functions in their places: onnx.inliner.inline_local_functions(model)",
+                "inline its functions: onnx.inliner.inline_local_functions(model)",
             ) from error
         if getattr(obj, "_sess_options_initial", None) is not None:
             context.warn(
-                "the options of an onnxruntime session are not stored; it is made again with its own"
+                "the options of an onnxruntime session are not stored; it is loaded with default options"
             )
         return Node(list(obj.get_providers()), (payload(data),))
 
@@ -110,7 +110,7 @@ class OnnxSessionCodec(Codec):
                 read_config_from_model=0,  # which could ask for files to be written
             )
         except Exception as error:  # classes of pybind11, one for each status
-            raise ValueError(f"onnxruntime does not take the model: {error}") from error
+            raise ValueError(f"onnxruntime cannot read the model: {error}") from error
 
 
 def _bytes_of(obj: Any) -> bytes:
@@ -123,8 +123,8 @@ def _bytes_of(obj: Any) -> bytes:
             return file.read()
     except (OSError, TypeError) as error:
         raise CannotStore(
-            f"an onnxruntime session whose model is not here any more: {error}",
-            "make the session from bytes, which it keeps",
+            f"an onnxruntime session whose model file is missing: {error}",
+            "make the session from bytes: InferenceSession(open(path, 'rb').read())",
         ) from error
 
 
@@ -145,7 +145,7 @@ def check_model(data: memoryview) -> None:
         elif name == "version":
             version = value
         elif name == "function":
-            raise ValueError("expected a model whose functions are in their places, found one of its own")
+            raise ValueError("expected a model without local functions, found one")
         elif name == "op":
             _check_text(value, _FOREIGN, allowed=False)
         elif name == "domain":

@@ -269,7 +269,7 @@ def _with_nulls(made: Any, there: Any) -> Any:
 def _columns_of(frame: Any) -> Node:
     """Return the columns of a frame. Raises CannotStore for rows without columns."""
     if frame.height and not frame.width:
-        raise CannotStore(f"a polars frame of {frame.height} rows without columns", "store the number")
+        raise CannotStore(f"a polars frame of {frame.height} rows without columns", "save frame.height")
     return Node(frame.height, tuple(frame.get_columns()))
 
 

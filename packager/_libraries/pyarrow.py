@@ -71,8 +71,8 @@ def _word_of(kind: Any) -> str:
     word = text if text in _SIMPLE else text.partition("<")[0].partition("(")[0].partition("[")[0]
     if word not in _WORDS:
         raise CannotStore(
-            f"the Arrow type {text}, for which there is no codec",
-            "cast it to a type of one width, text, bytes, a list, a struct, a map or a dictionary",
+            f"the Arrow type {text} cannot be stored",
+            "cast it to numbers, string, binary, list, struct, map or dictionary: array.cast(type)",
         )
     return word
 

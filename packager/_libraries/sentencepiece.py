@@ -46,7 +46,7 @@ def _model_of(obj: Any) -> Node:
     """Return the model of a processor. Raises CannotStore for one that has none, or returns else."""
     data = obj.serialized_model_proto()
     if not data:
-        raise CannotStore("a processor of sentencepiece without a model", "load a model first")
+        raise CannotStore("a processor of sentencepiece without a model", "load one: processor.load(path)")
     own = vars(obj)
     returned = own.get("_return_type", own.get("_out_type"))
     word = next((word for word, kind in _RETURNS.items() if returned in (kind, word)), None)
@@ -57,7 +57,7 @@ def _model_of(obj: Any) -> Node:
     try:
         check_model(memoryview(data))
     except ValueError as error:
-        raise CannotStore(f"its model would not be read again: {error}") from error
+        raise CannotStore(f"its model could not be loaded again: {error}") from error
     options = [kind(own[f"_{name}"]) for name, kind in zip(_OPTIONS, _KINDS[1:], strict=True)]
     return Node([word, *options], (payload(data),))
 
@@ -78,7 +78,7 @@ def _processor(literal: Any, stored: StoredTensor) -> Any:
     try:
         return SentencePieceProcessor(model_proto=bytes(data), out_type=_RETURNS[word], **named)
     except RuntimeError as error:
-        raise ValueError(f"sentencepiece does not take the model: {error}") from error
+        raise ValueError(f"sentencepiece cannot read the model: {error}") from error
 
 
 def check_model(data: memoryview) -> None:

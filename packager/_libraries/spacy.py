@@ -19,8 +19,8 @@ _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
 _PIPE: Final = "sentencizer"
 _MARKS: Final = 1 << 16
 _INSTEAD: Final = (
-    "pack a trained pipeline as a package: spacy package; and load it by its name where it is used",
-    "store what it is made of: nlp.to_bytes(), and the code that makes it",
+    "make a package of it with the command spacy package, and load it by name: spacy.load(name)",
+    "save nlp.to_bytes(), and load it in your code: nlp.from_bytes(data)",
 )
 
 
@@ -28,7 +28,7 @@ def _taken_apart(obj: Any) -> Node:
     """Return the language and what was added. Raises CannotStore for more than a blank pipeline."""
     lang = obj.lang
     if not _is_language(lang):
-        raise CannotStore(f"a pipeline of the language {lang!r}, which spaCy does not have", *_INSTEAD)
+        raise CannotStore(f"a pipeline of the language {lang!r}, which spaCy lacks", *_INSTEAD)
     if obj.pipe_names not in ([], [_PIPE]):
         raise CannotStore(f"a pipeline of spaCy with {listed(obj.pipe_names)}", *_INSTEAD)
     marks = sorted(obj.get_pipe(_PIPE).punct_chars) if obj.pipe_names else None

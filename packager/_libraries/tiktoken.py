@@ -33,7 +33,7 @@ def _tables_of(obj: Any) -> Node:
         check_pattern(obj._pat_str)
         _check_tables(list(ranks), list(ranks.values()), obj._special_tokens)
     except ValueError as error:
-        raise CannotStore(f"its tables would not be read again: {error}") from error
+        raise CannotStore(f"its tables could not be loaded again: {error}") from error
     lengths = numpy.array([len(token) for token in ranks], numpy.int32)
     numbers = numpy.array(list(ranks.values()), numpy.int32)
     parts = (payload(b"".join(ranks)), lengths, numbers, dict(obj._special_tokens))

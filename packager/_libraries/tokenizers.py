@@ -72,9 +72,7 @@ _UNBOUNDED: Final = frozenset({"max_length", "stride"})  # what is cut off is th
 # Where more is cut off behind a token than it has, the library counts below zero, and gives up.
 _RANGES: Final = {"length": (1, MOST_IDS - 1), "stop": (0, 0)}
 _FLAGS: Final = ("single_word", "lstrip", "rstrip", "normalized", "special")
-_OWN_PARTS: Final = (
-    "keep parts of your own in Python beside the tokenizer, and put them in where it is used",
-)
+_OWN_PARTS: Final = ("set your own parts again after loading, such as tokenizer.pre_tokenizer = ...",)
 
 
 def check_tokenizer(value: Any) -> None:
@@ -234,7 +232,7 @@ def _written(write: Any) -> Any:
         with panics_as_errors():
             return write()
     except Exception as error:
-        raise CannotStore(f"the library tokenizers cannot write it: {error}", *_OWN_PARTS) from error
+        raise CannotStore(f"tokenizers cannot save it: {error}", *_OWN_PARTS) from error
 
 
 def _require_readable(text: str, check: Any) -> None:
@@ -242,7 +240,7 @@ def _require_readable(text: str, check: Any) -> None:
     try:
         check(parsed_json(text))
     except ValueError as error:
-        raise CannotStore(f"its text would not be read again: {error}") from error
+        raise CannotStore(f"its text could not be loaded again: {error}") from error
 
 
 def _with_exact_scores(model: Any) -> Any:

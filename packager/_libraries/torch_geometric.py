@@ -26,8 +26,8 @@ _METHODS: Final = frozenset(
     "message aggregate message_and_aggregate update edge_update explain_message".split()
 )
 _INSTEAD: Final = (
-    "build the object by a factory: PackageExporter.save_object(..., factory=, config=)",
-    "trace or script it, and store what comes out",
+    "let a function make the object: exporter.save_object(..., factory=function, config={})",
+    "save its state dict: exporter.save_state_dict(package, resource, model)",
 )
 
 
@@ -37,10 +37,10 @@ def _looked_at(obj: Any) -> Node:
     try:
         again = _inspected(obj._cls, found)
     except Exception as error:
-        raise CannotStore(f"an inspector of PyTorch Geometric, of which {error}", *_INSTEAD) from error
+        raise CannotStore(f"an inspector of PyTorch Geometric: {error}", *_INSTEAD) from error
     if again._signature_dict != obj._signature_dict:
         raise CannotStore(
-            f"an inspector of PyTorch Geometric that says other things than {obj._cls.__qualname__}",
+            f"an inspector of PyTorch Geometric that differs from {obj._cls.__qualname__}",
             *_INSTEAD,
         )
     return Node([*found], (obj._cls,))
@@ -121,7 +121,7 @@ def _check_no_hooks(module: Any) -> None:
     for name, table in vars(module).items():
         if name.endswith("_hooks") and (type(table) not in (dict, OrderedDict) or table):
             raise ValueError(
-                f"{name} of {type(module).__qualname__} holds hooks, which data alone has none of"
+                f"{name} of {type(module).__qualname__} has hooks, which data alone must not have"
             )
 
 

@@ -156,7 +156,7 @@ def default_bytecode_cache() -> BytecodeCache:
 
 
 class NothingKeptError(PackageError, RuntimeError):
-    """Code cannot be compiled for later loads, as nothing is kept for them."""
+    """Code cannot be compiled for later loads, as the importer stores no compiled code."""
 
 
 def compile_ahead(reader: ArchiveReader, cache: BytecodeCache, what: str) -> int:

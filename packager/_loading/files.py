@@ -28,7 +28,7 @@ class Directory:
         self.children: dict[str, Directory] = {}
 
     def has_file(self, filename: str) -> bool:
-        """Say whether a file lies at the path `filename` below this folder."""
+        """Say whether there is a file at the path `filename` below this folder."""
         found: Directory | None = self
         for part in filename.split("/"):
             found = found.children.get(part) if found is not None else None

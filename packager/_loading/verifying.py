@@ -56,13 +56,13 @@ def verify(
     in a child process that is ended when it takes more than `memory` bytes (where the system can tell) or all
     of it more than `seconds`. `progress(done, total)` is called with bytes.
 
-    `file` is a path, the folder of an unzipped archive, an address, a file object or bytes. It is read with
-    bounds, not mapped: one that others cut short meanwhile gives an error. `identity` is that of the only
-    archive that is taken: the sha256 of its manifest is compared with it first, and then all is checked.
+    `file` is a path, the folder of an unzipped archive, an address, a file object or bytes. It is read, not
+    mapped: a file that is truncated meanwhile gives an error. `identity` admits only the archive with this
+    identity: the sha256 of its manifest is compared first.
 
-    Every problem is in the answer. Raises ArgumentError for a `file` of the wrong kind, ArchiveError
-    where it is no archive at all, IdentityMismatchError for another than that of `identity`, OSError where
-    it cannot be opened.
+    Every problem is in the answer. Raises ArgumentError for a `file` of the wrong kind, ArchiveError for a
+    file that is not an archive, IdentityMismatchError for another identity, OSError for a file that cannot be
+    opened.
 
     >>> import io
     >>> from packager import PackageExporter

@@ -102,8 +102,8 @@ def _why_none(step: Step, values: Collection[str]) -> str:
         key = None if root is None else next((key for key in values if root.match(key) is not None), None)
         if root is not None and key is not None:
             return (
-                f"{NO_MATCH}: {template.text!r} wants a module and a dot before, and {key!r} is at the root; "
-                f"write the step for {root.text!r} as well"
+                f"{NO_MATCH}: {template.text!r} needs a name and a dot in front, and {key!r} has none; add "
+                f"the same step for {root.text!r}"
             )
     return NO_MATCH
 
@@ -125,7 +125,7 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
             kind = FunctionError if isinstance(error, FunctionError) else kind
             problems.append(f"{shown_keys(old)}: {error}" if old else str(error))
             if len(problems) == _MOST_PROBLEMS:
-                problems.append("and perhaps more")
+                problems.append("and possibly more")
                 break
         else:
             growth.move(step, old, new, values)
@@ -158,7 +158,11 @@ def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
     found += [item for old, new in moves if not old for item in new]
     result = dict(found)
     if len(result) < len(found):
-        raise MigrationError.listing(f"{step.described()}: two values with one name:", _twice(found))
+        raise MigrationError.listing(
+            f"{step.described()}: two values get one key:",
+            _twice(found),
+            "Drop or rename one of them in a step before this one",
+        )
     return result
 
 
@@ -190,7 +194,7 @@ _BY_TABLE = 16  # how much longer the table takes for a character and a part tha
 
 
 class GrowthError(MigrationError):
-    """Migrations that make more of a state dict than any honest one does."""
+    """Migrations make more of a state dict than the limits allow."""
 
 
 class Growth:
@@ -219,9 +223,9 @@ class Growth:
         self._matching += cost
         if self._matching > MAX_MATCHING:
             raise GrowthError(
-                f"{self._step.described()}: the steps so far match {self._matching:,} characters of keys; at "
-                f"most {MAX_MATCHING:,} are matched. Divide the migration, or write its templates with fewer "
-                "holes"
+                f"{self._step.described()}: the steps so far match {self._matching:,} characters of keys; "
+                f"at most {MAX_MATCHING:,} are matched. Divide the migration, or write its templates with "
+                "fewer holes"
             )
 
     def move(

@@ -16,7 +16,7 @@ from packager._audit import Trust, TrustContext, grant_for, refusal
 from packager._names import demangle
 from packager._objects import NameUse
 from packager._quick_dataclasses import replace
-from packager._texts import listed
+from packager._texts import counted, listed
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
 
 from .chains import chain
@@ -72,7 +72,7 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
             if not migration.name or not migration.target:
                 raise ArchiveError(f"{what}, {number}: it has no name, or no class")
             if migration.name in found.get(migration.target, ()):
-                raise ArchiveError(f"{what}, {number}: {migration.target} has two of this name")
+                raise ArchiveError(f"{what}, {number}: {migration.target} has two migrations of this name")
             found.setdefault(migration.target, {})[migration.name] = migration
         known = {target: tuple(migrations.values()) for target, migrations in found.items()}
         if pack_migrations(known) != bytes(data):
@@ -140,9 +140,9 @@ def allowed_migrations(
     patterns = [pattern for migration in known for pattern in patterns_of(migration)]
     if patterns and not trusted.names(*_split(PATTERNS)):
         raise UntrustedTypeError(
-            f"stored migrations: {len(patterns)} regular expressions, which can be made to run without end: "
-            f"{listed([f'/{pattern[:60]}/' for pattern in patterns], 5)}. If you know them to be harmless, "
-            f'open the archive with PackageImporter(..., trust=["{PATTERNS}"])'
+            f"stored migrations: {counted(len(patterns), 'regular expression')}, which may run without end: "
+            f"{listed([f'/{pattern[:60]}/' for pattern in patterns], 5)}\nIf you trust them: "
+            f'open the archive with trust=["{PATTERNS}"] (command: --trust {PATTERNS})'
         ).holding(patterns)
     return tuple(
         replace(migration, steps=[_finding(step, find) for step in migration.steps], stored=False)

@@ -31,9 +31,9 @@ Class = TypeVar("Class", bound=type)
 
 
 class AttachedMigrations:
-    """What `attach` returns: `remove()` takes the migrations off again, and may be called twice.
+    """The handle of `attach`: `remove()` takes the migrations off again, and may be called twice.
 
-    It is a context manager, too: they are taken off where the block ends.
+    It is a context manager, too, which removes them at the end of its block.
 
     >>> from kellet import nn
     >>> from packager.migrations import Migration, drop
@@ -78,12 +78,12 @@ class StoredMigration(Migration):
 def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
     """Run migrations whenever a state dict of an older version is loaded into an instance of `cls`.
 
-    `cls` is a class of modules of kellet or PyTorch, whose `_version` is today's. Every migration says
-    which version it reaches (`to=`). A state dict that has no versions, as one out of a safetensors
-    file, counts as the oldest: migrations whose templates would also fit today's keys need a gate.
+    `cls` is a class of modules of kellet or PyTorch, whose `_version` is today's. Every migration says which
+    version it reaches (`to=`). A state dict without versions, such as one from a safetensors file, counts as
+    the oldest: migrations whose templates also match today's keys need a gate (`unless`).
 
-    Raises MigrationError for versions that contradict each other or the class, ArgumentError for
-    what is no class of modules, and no migration.
+    Raises MigrationError for versions that contradict each other or the class, ArgumentError for anything but
+    a class of modules and migrations.
 
     >>> from kellet import nn
     >>> from packager.migrations import Migration, attach, rename
@@ -107,7 +107,7 @@ def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
 
 
 def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
-    """Return a class decorator that does what `attach` does, and raises what it raises.
+    """Return a class decorator that calls `attach`, and raises the same errors.
 
     >>> from kellet import nn
     >>> from packager.migrations import Migration, attached, rename
@@ -152,9 +152,11 @@ def _require_modules(cls: Any) -> None:
     if isinstance(cls, type) and framework_of(cls):
         return
     is_module = framework_of(type(cls)) is not None
-    meant = f"its class is {type(cls).__name__}" if is_module else "write attach(Net, *migrations)"
-    found = f"a {type(cls).__name__}" if not isinstance(cls, type) else repr(cls)
-    raise ArgumentError(f"migrations belong to a class of modules of kellet or PyTorch, got {found}; {meant}")
+    meant = type(cls).__name__ if is_module else "Net"
+    found = f"an object of {type(cls).__name__}" if not isinstance(cls, type) else repr(cls)
+    raise ArgumentError(
+        f"expected a class of modules of kellet or PyTorch, found {found}; write attach({meant}, *migrations)"
+    )
 
 
 def _place(cls: type) -> Attached:
@@ -175,18 +177,19 @@ def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration
     problems = []
     for one in migrations:
         if one.to is None:
-            problems.append(f"{one} does not say which version it reaches: write to=")
+            version = f"{max(today, 2)}" if isinstance(today, int) else "2"
+            problems.append(f"{one} has no version; write Migration(..., to={version})")
         elif not isinstance(today, int) or one.to > today:
             problems.append(
-                f"{one} reaches version {one.to}, but {cls.__qualname__}._version is {today}; raise it, or "
-                "today's states would be migrated as well"
+                f"{one} reaches version {one.to}, but {cls.__qualname__}._version is {today}; write "
+                f"_version = {one.to} in the class"
             )
         if one.unwrap:
-            problems.append(f"{one} unwraps a checkpoint, which the state of one module is not")
+            problems.append(f"{one} has unwrap=, which is for whole checkpoints; leave it out")
         if one.target and one.target.rpartition(":")[2] != cls.__qualname__:
-            problems.append(f"{one} is for {one.target}, not for {cls.__qualname__}")
+            problems.append(f"{one} is for {one.target}, not for {cls.__qualname__}; leave out target=")
         if one.name in known:
-            problems.append(f"{one} is attached already, or has the name of another")
+            problems.append(f"{one}: a migration of this name is attached already; choose another name")
         known.add(one.name)
     if problems:
         raise MigrationError(in_lines(*few_of(problems))).holding(problems)

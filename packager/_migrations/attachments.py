@@ -70,7 +70,9 @@ def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
     [('no mask',)]
     """
     if not callable(getattr(module, "named_modules", None)):
-        raise ArgumentError(f"module={module!r:.60}: expected a module, found {type(module).__name__}")
+        raise ArgumentError(
+            f"module={module!r:.60}: expected a module of kellet or PyTorch, found {type(module).__name__}"
+        )
     return tuple(
         MigrationRun(path, ran.target, ran.version, ran.names)
         for path, inner in module.named_modules()

@@ -19,7 +19,6 @@ from .plans import NO_MATCH, MigrationPlan, Row
 from .renaming import Drop, Rename
 
 _ABSENT = object()
-_ORDER = "a state dict; the migrations come first"
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
 
@@ -41,12 +40,13 @@ def chain(migrations: Migration | Iterable[Migration]) -> tuple[Migration, ...]:
         if one.to == other.to:
             problems.append(
                 f"{one} and {other} both reach version {one.to} of {whose}; give one of them another "
-                "version, or join their steps"
+                "version, or put all steps into one"
             )
         elif other.since not in (None, one.to):
             problems.append(
-                f"{one} reaches version {one.to} of {whose}, but {other} starts from {other.since}; the "
-                "versions of a chain follow one another"
+                f"{one} reaches version {one.to} of {whose}, but {other} starts from {other.since}; add a "
+                f"migration between them, or let the second start from {one.to} (since={one.to}, in a file "
+                f"from = {one.to})"
             )
     if problems:
         raise MigrationError(in_lines(*few_of(problems))).holding(problems)
@@ -63,12 +63,12 @@ def plan_migration(
 ) -> MigrationPlan:
     """Plan what the migrations would make of `state`, which has this version; no array is read.
 
-    A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
-    may be a checkpoint that holds the state dict under one of the keys of `unwrap`. `module` is what gates
-    and transforms ask: the module that is to load the result, or a dict of its configuration; nothing of it
-    is called. `unknown` says what becomes of keys that no step knows: "keep", "drop" or "error".
+    A migration that reaches version `to` runs for state dicts that are older, or have none. `state` may be a
+    checkpoint that holds the state dict under one of the keys of `unwrap`. Gates and transforms read
+    `module`: the module that will load the result, or a dict of its configuration; nothing of it is called.
+    `unknown` says what happens to keys that no step matches: "keep", "drop" or "error".
 
-    Raises ArgumentError for keys that are no strings, MigrationError for whatever could not be carried out.
+    Raises ArgumentError for keys other than strings, MigrationError for steps that cannot be carried out.
 
     >>> import numpy as np
     >>> from packager.migrations import rename
@@ -77,7 +77,7 @@ def plan_migration(
         a -> b  float32[2]
     1 change, 0 skipped, 1 key afterwards
     """
-    check_kind("state", state, Mapping, _ORDER)
+    check_kind("state", state, Mapping, "a state dict", "write plan_migration(migrations, state)")
     known = chain(migrations)
     return _planned_inside(known, unwrapped_by(known, state), version, module, unknown)
 
@@ -126,7 +126,7 @@ def planned(
         rows += own
         ran.append(migration)
     whose = " and ".join(str(one) for one in ran if not one.generic) or "the migrations"
-    values, left_out = without_unknown(values, told, unknown, whose)
+    values, left_out = without_unknown(values, told, unknown, whose, " (command: --unknown drop)")
     return MigrationPlan((*rows, *left_out), values, tuple(one.name for one in ran))
 
 
@@ -184,17 +184,20 @@ def known_keys(migration: Migration, rows: Iterable[Row], values: Values, versio
     return found
 
 
-def without_unknown(values: Values, known: set[str], what: str, whose: str) -> tuple[Values, list[Row]]:
+def without_unknown(
+    values: Values, known: set[str], what: str, whose: str, where: str = " in the migration"
+) -> tuple[Values, list[Row]]:
     """Return the values that are known, and a row for each that is left out.
 
-    `what` is "keep", "drop" or "error". Raises MigrationError, naming them, where it is an error.
+    `what` is "keep", "drop" or "error", and `where` says where it was asked for. Raises MigrationError,
+    naming them, where it is an error.
     """
     unknown = [] if what == UNKNOWN[0] else [key for key in values if key not in known]
     if unknown and what == "error":
         raise MigrationError.listing(
-            f"no step of {whose} knows {counted(len(unknown), 'key')}:",
+            f"no step of {whose} matches {counted(len(unknown), 'key')}:",
             unknown,
-            'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)',
+            f'Write steps for them, or leave them out: unknown="drop"{where}',
         )
     rows = [Row(f"{whose}: unknown = {what!r}", (key,), (), (values[key].header,)) for key in unknown]
     return ({key: value for key, value in values.items() if key in known}, rows) if unknown else (values, [])
@@ -209,17 +212,17 @@ def migrate(
     module: object = None,
     unknown: str = UNKNOWN[0],
 ) -> MigratedDict:
-    """Return the migrated state dict; values are made when asked for.
+    """Return the migrated state dict; values are made when they are read.
 
     Nothing of `state` is changed or copied.
 
-    `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
-    its `_metadata` move along. `load_state_dict` takes the result as it is. `module` and `unknown` are as for
+    `state` may be a whole checkpoint, in which `unwrap` finds the state dict; versions of modules in its
+    `_metadata` are moved, too. `load_state_dict` accepts the result. `module` and `unknown` are as for
     `plan_migration`.
 
-    Raises ArgumentError for arguments of the wrong kind and keys that are no strings, MigrationError for
-    what cannot be carried out, and for a step that matches nothing although
-    it names its key; with `strict` for every step that matches nothing.
+    Raises ArgumentError for arguments of the wrong kind and keys other than strings, MigrationError for steps
+    that cannot be carried out, and for a step that matches nothing although it names its key; with `strict`
+    for every step that matches nothing.
 
     >>> import numpy as np
     >>> from packager.migrations import Migration, migrate, rename
@@ -227,7 +230,7 @@ def migrate(
     >>> list(migrate(Migration("names", [rename("{p:any}.gamma", "{p}.weight")]), old))
     ['encoder.weight']
     """
-    check_kind("state", state, Mapping, _ORDER)
+    check_kind("state", state, Mapping, "a state dict", "write migrate(migrations, state)")
     check_flag("strict", strict)
     known = chain(migrations)
     inner = unwrapped_by(known, state)
@@ -264,7 +267,10 @@ def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[
         inner = _under(checkpoint, name)
         if inner is not _ABSENT:
             if not isinstance(inner, Mapping):
-                raise MigrationError(f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict")
+                raise MigrationError(
+                    f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict; name another key "
+                    "in unwrap"
+                )
             return inner
     return checkpoint
 
@@ -312,8 +318,8 @@ def _require_start(migration: Migration, version: int | None, ran: Sequence[Migr
     """Raise MigrationError where a chain starts at a newer version than that of the state dict."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
         raise MigrationError(
-            f"the state dict has version {version}; {migration} is the oldest that is known, and starts "
-            f"from {migration.since}"
+            f"the state dict has version {version}, and the oldest migration, {migration}, starts from "
+            f"{migration.since}; add migrations from {version} to {migration.since}"
         )
 
 

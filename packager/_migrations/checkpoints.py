@@ -1,4 +1,4 @@
-"""A checkpoint file into a module: opened, migrated, given the module's kind of tensors, and loaded."""
+"""Load a checkpoint file into a module: open it, migrate it, convert its tensors, load them."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def load_checkpoint(
 ) -> Any:
     """Load a file of weights of any known format into a module of kellet or PyTorch.
 
-    (What is neither, and has a `load_state_dict`, is given arrays of NumPy.)
+    (Any other object with a `load_state_dict` gets arrays of NumPy.)
 
     `path` is that of a file, or a Checkpoint that `open_checkpoint` has opened. `migrations` bring its keys
-    up to date first, WRAPPERS among them if you like; what they ask of a module they ask of this one. Then
+    up to date first, WRAPPERS among them if you like; their gates and transforms may read this module. Then
     the module's own `load_state_dict` runs with all its hooks and the migrations attached to its classes.
-    Nothing in the file is executed, and values are read one by one. `unwrap` names the state dict where
-    there are several; without it the first one that the migrations' own `unwrap` names is taken. With
-    `skip_unknown=True` what is not data (objects, functions) is left out, as `open_checkpoint` does.
+    Nothing in the file is executed, and values are read one by one. `unwrap` names the state dict if there
+    are several; by default the `unwrap` of the migrations does. With `skip_unknown=True` objects and
+    functions are left out, as in `open_checkpoint`.
 
-    Returns what `load_state_dict` returns, and raises what it raises, with a note of what to try next.
-    Raises ArgumentError for what has none, and for options of opening beside what is open, LegacyFormatError
-    and MigrationError where the file cannot be read or migrated.
+    Returns the result of `load_state_dict`, and raises its errors with a note on what to do next. Raises
+    ArgumentError for an object without `load_state_dict`, and for `unwrap` or `skip_unknown` with an open
+    Checkpoint, LegacyFormatError and MigrationError if the file cannot be read or migrated.
 
     >>> import numpy, tempfile
     >>> from kellet import nn
@@ -77,7 +77,7 @@ def load_checkpoint(
         checkpoint = open_wrapped(path, migrations, unwrap=unwrap, skip_unknown=skip_unknown)
     elif unwrap is not None or skip_unknown:
         raise ArgumentError(
-            "path is an open checkpoint: give unwrap= and skip_unknown= to the open_checkpoint() that "
+            "path is an open Checkpoint; give unwrap= and skip_unknown= to open_checkpoint(path, ...), which "
             "opened it"
         )
     else:
@@ -161,8 +161,10 @@ def version_of(checkpoint: Checkpoint) -> int | None:
     return version if type(version) is int else None
 
 
-_NEXT = """To rename keys, start from the draft: print(suggest_migration(open_checkpoint({!r}), module))
-To load the keys that fit, and leave the others: strict=False"""
+_NEXT = """To rename keys, start from a draft:
+    import packager
+    print(packager.migrations.suggest_migration(packager.open_checkpoint({0!r}), module))
+To load only the keys that fit: load_checkpoint(module, {0!r}, strict=False)"""
 _ORDER = "write load_checkpoint(module, path, *migrations)"
 
 
@@ -183,7 +185,7 @@ class _Converted(Mapping[str, Any]):
         known = DTYPES.get(lazy.dtype)
         name = dtype_name(numpy_dtype(lazy.dtype)) if known is None else known.spelling
         if name is None:
-            raise MigrationError(f"{key!r}: values of dtype {lazy.dtype} are no numbers")
+            raise MigrationError(f"{key!r}: expected numbers, found dtype {lazy.dtype}")
         dtype, width = stored_as(name)
         shape = (*lazy.shape, width) if width else lazy.shape  # what has no word is rows of bytes
         stored = StoredTensor(dtype, shape, contiguous_strides(shape), 0, memoryview(content))

@@ -26,7 +26,8 @@ from typing import Any
 from packager._archive import MAX_EXTENT, MAX_RANK
 from packager._arguments import check_kind, check_several
 from packager._quick_dataclasses import dataclass, field
-from packager._texts import counted, listed
+from packager._tensors import DTYPES
+from packager._texts import counted, did_you_mean, listed
 from packager.errors import MigrationError
 
 from .gates import Gates, Surroundings, path_template
@@ -124,7 +125,7 @@ class Step:
                     number, text = (other, template) if is_number else (template, other)
                     problems[hole.name] = (
                         f"the hole {hole.name!r} is a number in {number.text!r} and text in {text.text!r}; "
-                        f"write {{{hole.name}:int}} where it takes its value"
+                        f"write {{{hole.name}:int}} in {text.text!r}"
                     )
         if problems:
             said = f"{self.described()}: {listed([*problems.values()], apart='; ')}"
@@ -137,20 +138,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Migration:
-    """What brings state dicts of one layout into the next.
+    """Steps that bring state dicts of one layout into the next.
 
-    `steps` run in order. `unwrap` names keys under which a checkpoint may hold the state dict itself:
-    the first that is there is opened. `target` is the class whose state dicts it is for, as
-    "package.module:Class"; keys are then relative to each instance; "" means a checkpoint as a whole.
-    `to` is the version that is reached: the migration is for older ones, and None for any. `since` is
-    the version that it starts from, where it is not for every older one. `where` is the file that it
-    was read from; `undoes` names the migration whose inverse this is: its steps need not find
-    anything, as those that they undo need not have. `unknown` says what becomes of keys that no step knows:
-    "keep", "drop" or "error". A `generic` one is for checkpoints of every model: its steps need not find
-    anything, and do not know the keys that they find.
+    `steps` run in order. `unwrap` names keys under which a checkpoint may hold the state dict itself: the
+    first one present is opened. `target` is the class whose state dicts it is for, as "package.module:Class";
+    keys are then relative to each instance; "" means a whole checkpoint. `to` is the version that it reaches;
+    it runs for older ones, or for any if `to` is None. `since` is the oldest version that it starts from, or
+    None. `where` is the file that it was read from; `undoes` names the migration whose inverse this is.
+    `unknown` says what happens to keys that no step matches: "keep", "drop" or "error". A `generic` one is
+    for checkpoints of every model. The steps of an inverse, and of a generic one, may match nothing.
 
-    Raises ArgumentError for what is no name or no list of steps, TemplateError when the sides of a step do
-    not fit together, MigrationError for versions that do not rise.
+    Raises ArgumentError for a name or steps of the wrong kind, TemplateError if the sides of a step do not
+    fit together, MigrationError unless `to` is later than `since`.
 
     >>> from packager.migrations import rename
     >>> Migration("names", [rename("{p:any}.gamma", "{p}.weight")]).inverse().steps[0].what
@@ -171,9 +170,10 @@ class Migration:
 
     def __post_init__(self) -> None:
         check_kind("name", self.name, str, "the name of the migration")
-        check_several("steps", self.steps, "a list of steps")
+        meant = "write steps=[step]" if isinstance(self.steps, Step) else ""
+        check_kind("steps", self.steps, (list, tuple, set, frozenset), "a list of steps", meant)
         for step in self.steps:
-            check_kind("steps", step, Step, "steps, made by rename(), drop() and the like")
+            check_kind("steps", step, Step, "steps", "make each by rename(), drop() and the like")
         for version in (self.to, self.since):
             check_kind("to or since", version, (int, type(None)), "the number of a version, or None")
         check_kind("target", self.target, str, "a class by its name, as 'package.module:Class'")
@@ -186,8 +186,8 @@ class Migration:
             )
         if self.since is not None and (self.to is None or self.since >= self.to):
             raise MigrationError(
-                f"{self} goes from version {self.since} to {self.to}; versions only rise: a way back is "
-                "the inverse, not a migration"
+                f"{self} goes from version {self.since} to {self.to}; expected a higher version. To go back, "
+                "undo a migration: migration.inverse() (command: --back)"
             )
         for step in self.steps:
             step.check()
@@ -214,7 +214,7 @@ class Migration:
         return notebook_page(f"Migration {self.name}", said, [("steps", steps), ("opened", self.unwrap)])
 
     def is_due(self, version: int | None) -> bool:
-        """Say whether a state dict of this version has to go through it; None counts as the oldest."""
+        """Say whether it runs for a state dict of this version; None counts as the oldest."""
         return self.to is None or version is None or version < self.to
 
     @property
@@ -223,7 +223,7 @@ class Migration:
         return self.unknown != "drop" and all(step.inverse() is not None for step in self.steps)
 
     def inverse(self) -> Migration:
-        """Return the migration back, to the state dict as it lay inside of what `unwrap` opens.
+        """Return the migration back, to the state dict inside the checkpoint that `unwrap` opens.
 
         Raises TemplateError naming every step that has no inverse.
         """
@@ -248,12 +248,18 @@ def as_migrations(migrations: Migration | Iterable[Migration]) -> tuple[Migratio
     if isinstance(migrations, Migration):
         return (migrations,)
     if isinstance(migrations, str | bytes | Mapping) or not isinstance(migrations, Iterable):
-        check_kind("migrations", migrations, Migration, "a Migration")
+        check_kind("migrations", migrations, Migration, "a Migration", _meant(migrations))
     found = tuple(migrations)
     for one in found:
-        meant = "write *migrations to give each of a list" if isinstance(one, list | tuple) else ""
-        check_kind("migrations", one, Migration, "a Migration", meant)
+        check_kind("migrations", one, Migration, "a Migration", _meant(one))
     return found
+
+
+def _meant(given: object) -> str:
+    """Return what to write in the place of something that is not a Migration."""
+    if isinstance(given, list | tuple):
+        return "write *migrations in the place of the list"
+    return 'write Migration("name", [step])' if isinstance(given, Step) else ""
 
 
 @dataclass(frozen=True)
@@ -289,7 +295,7 @@ def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> N
     if lengths is None:
         return
     if any(length < 0 for length in lengths):
-        raise TemplateError(f"{step.described()}: {what} = {list(lengths)}: lengths are not negative")
+        raise TemplateError(f"{step.described()}: {what} = {list(lengths)}: lengths must be 0 or more")
 
 
 def require_shape(step: Step, what: str, shape: Lengths | None) -> None:
@@ -317,7 +323,8 @@ def require_dtypes(step: Step, *names: str | None) -> None:
     """Raise TemplateError for names of dtypes that there are not."""
     for name in names:
         if name is not None and not is_dtype(name):
-            raise TemplateError(f"{step.described()}: there is no dtype {name!r}; write it as 'float32' is")
+            near = did_you_mean(name, filter(is_dtype, DTYPES)) or "; expected a name such as 'float32'"
+            raise TemplateError(f"{step.described()}: unknown dtype {name!r}{near}")
 
 
 def require_holes(wanted: Template, given: Template, line: str, extra: str | None = None) -> None:
@@ -326,6 +333,6 @@ def require_holes(wanted: Template, given: Template, line: str, extra: str | Non
     for hole in wanted.holes:
         if hole.name not in known:
             raise TemplateError(
-                f"{line or repr(wanted.text)}: hole {hole.name!r} of {wanted.text!r} has no value: "
-                f"{given.text!r} has no hole of that name"
+                f"{line or repr(wanted.text)}: {wanted.text!r} has the hole {hole.name!r}, and "
+                f"{given.text!r} has no such hole; write the same name on both sides"
             )

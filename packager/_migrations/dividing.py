@@ -134,7 +134,7 @@ class Merge(Step):
                 shown.append(
                     f"and {more:,} more; {len(parts):,} are there, the last is {parts[max(parts)]!r}"
                 )
-            raise TransformError(f"the merge lacks {', '.join(shown)}")
+            raise TransformError(f"merge: missing {', '.join(shown)}")
         members = [values[parts[place]] for place in sorted(parts)]
         whole = joined(members, self.axis, self.over is not None)
         if self.over is None:
@@ -155,10 +155,10 @@ class Merge(Step):
             if member.header is not None
         ]
         if self.sizes is not None and found != list(self.sizes):
-            raise TransformError(f"merge of parts with {found} rows; sizes says {list(self.sizes)}")
+            raise TransformError(f"merge: found parts of {found} rows, expected sizes = {list(self.sizes)}")
         if self.sizes is None and len(set(found)) > 1:
             raise TransformError(
-                f"merge of parts with {found} rows: write sizes = {found}, so that it goes back"
+                f"merge: the parts have {found} rows; add sizes = {found}, which the inverse needs"
             )
 
 
@@ -174,7 +174,7 @@ def _check_parts(step: Split | Merge, many: tuple[Template, ...], one: Template)
     if kinds != ["int"] or any(hole.name == step.over for hole in one.holes):
         raise TemplateError(
             f"{step.described()}: over = {step.over!r} needs one template of the parts, with the hole "
-            f"{{{step.over}:int}}, which the other side does not have"
+            f"{{{step.over}:int}}; the other side must not have that hole"
         )
 
 
@@ -190,8 +190,8 @@ def split(
 ) -> Split:
     """Cut values along `axis` into parts under several names, of the lengths `sizes` or equal ones.
 
-    With `over` there is one template of the parts: one part for each number of that int hole, and the axis
-    goes away. Gates as for `rename`. Raises TemplateError for templates that cannot be read.
+    With `over` there is one template of the parts: one part for each number of that int hole, and the axis is
+    removed. Gates as for `rename`. Raises TemplateError for templates that cannot be read.
 
     >>> split("qkv.weight", ["q.weight", "k.weight", "v.weight"]).inverse().what
     'merge q.weight, k.weight, v.weight -> qkv.weight'
@@ -213,7 +213,7 @@ def merge(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Merge:
-    """Put values under several names behind one another, along `axis`.
+    """Join values under several names along `axis`.
 
     With `over` there is one template of the parts: they are stacked along a new axis, in the order of that
     int hole's numbers. `sizes` are the lengths of the parts, for the way back. Gates as for `rename`.

@@ -85,7 +85,8 @@ class Gates:
         """Say what no state dict can make right; "" where all is well."""
         if self.version_key is not None and self.before is None:
             return (
-                f"version_key = {self.version_key.text!r} says where the version is; write before beside it"
+                f"version_key = {self.version_key.text!r} needs before as well: before = 2 applies the "
+                "step to versions below 2"
             )
         return ""
 
@@ -114,7 +115,9 @@ class Gates:
         key = entered.present(self.version_key, holes)
         version = entered.plain(key) if key else entered.version
         if isinstance(version, str):
-            raise TransformError(f"{key!r} is the text {version!r}; a version is a number")
+            raise TransformError(
+                f"version_key: found the text {version!r} under {key!r}; expected a number, the version"
+            )
         return "" if _is_older(version, self.before) else f"the version is {version:g}"
 
     def _other_value(self, holes: HoleValues, entered: Entered) -> str:
@@ -220,11 +223,12 @@ def _wanted(name: str, given: Mapping[str, Plain] | None, sources: Sequence[Temp
     for text, value in (given or {}).items():
         template = beside(text, *sources)
         if isinstance(value, Mapping):
-            raise TemplateError(f'{name}: {text!r} holds a table; write a path in quotes, as "config.heads"')
+            path = ".".join([text, *map(str, [*value][:1])])
+            raise TemplateError(f'{name}: {text!r} has a table; write one path in quotes, as "{path}"')
         if type(value) not in (bool, int, float, str) or (type(value) is int and abs(value) >= 1 << 63):
             raise TemplateError(
-                f"{name}: {text!r} is compared with a number of 64 bits, a truth value or a text, not with "
-                f"{type(value).__name__}"
+                f"{name}: {text!r} is compared with {type(value).__name__} {value!r:.40}; expected a "
+                "number of at most 64 bits, True, False, or text"
             )
         _require_own_holes(name, template, sources)
         found.append((template, value))
@@ -237,7 +241,8 @@ def _require_own_holes(name: str, template: Template, sources: Sequence[Template
     for hole in template.holes:
         if hole.name not in own:
             raise TemplateError(
-                f"{name}: {template.text!r} has the hole {hole.name!r}, which the step does not have"
+                f"{name}: {template.text!r} has the hole {hole.name!r}, and no template of the step has it; "
+                "write a hole of the step, or a whole key"
             )
 
 
@@ -290,11 +295,13 @@ class Surroundings:
         """Return the one number, truth value or text that a value is. Raises TransformError for others."""
         if not _is_at_hand(value.origin):
             raise TransformError(
-                f"a gate asks for {key!r}, which a function or a merge makes: that is not done for a plan"
+                f"a gate reads {key!r}, which a function or a merge makes; a plan calls and reads nothing. "
+                "Let the gate read a key that the file has"
             )
         if value.header is not None and value.header.size != 1:
             raise TransformError(
-                f"a gate asks for {key!r}, which is {value.header}: it compares one number, not an array"
+                f"a gate reads {key!r}, which is {value.header}; expected an array of one element. To test "
+                f'that a key is there, write if_all = "{key}"'
             )
         self.spend(_PER_VALUE)
         found = made(value.origin, self.state)
@@ -306,8 +313,8 @@ class Surroundings:
             found = numpy.frombuffer(content, numpy_dtype(lazy.dtype))[0].item()
         if type(found) not in _PLAIN:
             raise TransformError(
-                f"a gate asks for {key!r}, which is of type {type(found).__name__}: it compares numbers, "
-                "truth values and texts"
+                f"a gate reads {key!r}, which is of type {type(found).__name__}; expected a number, True, "
+                "False, or text"
             )
         plain: Plain = found
         return plain
@@ -320,13 +327,13 @@ class Surroundings:
         """
         found = self._found(path)
         if isinstance(found, _Missing):
-            raise TransformError(f"{type(self.module).__name__} has no {path!r}")
+            raise TransformError(f"{type(self.module).__name__} has no {path!r}; correct the path")
         if isinstance(found, _Member):
             return True
         if found is not None and type(found) not in _PLAIN:
             raise TransformError(
-                f"{path!r} of {type(self.module).__name__} is a {type(found).__name__}; a migration asks for "
-                "numbers, truth values and texts that lie in the module, and runs no code of it"
+                f"{path!r} of {type(self.module).__name__} is a {type(found).__name__}; expected a number, "
+                "True, False, or text that the module stores (properties and methods are not called)"
             )
         plain: Plain | None = found
         return plain
@@ -337,20 +344,21 @@ class Surroundings:
             header = stored_values({key: self.module[key]})[key].header if key in self.module else None
             if header is not None:
                 return header.shape
-            raise TransformError(f"the target has no array {key!r}, whose shape the step asks for")
+            raise TransformError(f"the step needs the shape of {key!r}, and the target has no such array")
         found = self._found(key)
         try:
             return tuple(map(int, found.itself.shape))
         except (AttributeError, TypeError, RuntimeError):  # the last one: a lazy module's, not made yet
             raise TransformError(
-                f"{type(self.module).__name__} has no array {key!r} of a known shape, which the step asks for"
+                f"the step needs the shape of {key!r}, and {type(self.module).__name__} has no such array, "
+                "or one without a shape yet"
             ) from None
 
     def _found(self, path: str) -> Any:
         if self.module is None:
             raise TransformError(
-                f"the step asks for {path!r} of the module, and there is none here; give it (module=, on the "
-                "command line --target), or attach the migration to its class"
+                f"the step needs {path!r} of a module; give one: module=model (command: --target "
+                "package.module:name)"
             )
         names = path.split(".")
         if len(names) > MAX_ASKED_PARTS:
@@ -391,7 +399,7 @@ class Asked:
         path = path_template(text).fill(self.holes)
         found = self.around.attribute(path)
         if type(found) is not int:
-            raise TransformError(f"{path!r} of the module is {found!r}; a whole number is needed")
+            raise TransformError(f"{path!r} of the module is {found!r}; expected an int")
         return found
 
 

@@ -33,6 +33,7 @@ from .transforms import (
 
 _LEAST_WORK = 64  # bytes that anything counts, though an array be empty
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
+_MOST_SIZES = 10  # in a message
 _MOST_KEPT = 1 << 26  # bytes that functions made before they were read; those beyond are made again then
 
 
@@ -217,10 +218,7 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
         assert header is not None
         same = header.shape == first.shape if stack else _beside(header.shape, first.shape, axis)
         if not same or header.dtype != first.dtype:
-            raise TransformError(
-                f"merge along axis {axis}: {header.dtype} {list(header.shape)} does not fit beside "
-                f"{first.dtype} {list(first.shape)}"
-            )
+            raise TransformError(f"merge along axis {axis}: {header} does not fit beside {first}")
     length = len(headers) if stack else sum(header.shape[axis] for header in headers if header is not None)
     shape = (*first.shape[:axis], length, *first.shape[axis + (not stack) :])
     origins = tuple(value.origin for value in values)
@@ -245,16 +243,24 @@ def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Va
         raise TransformError(f"split along axis {axis}: {count:,} parts; at most {MAX_TENSORS:,} are made")
     if sizes is None:
         if length % count:
-            raise TransformError(f"split along axis {axis}: {length} rows do not make {count} equal parts")
+            each, more = divmod(length, count)
+            near = [each + (at < more) for at in range(count)] if count <= _MOST_SIZES else ...
+            raise TransformError(
+                f"split along axis {axis}: {length} rows do not make {count} equal parts; give their "
+                f"lengths, such as sizes = {near}"
+            )
         sizes = [length // count] * count
     if sum(sizes) != length or len(sizes) != count:
-        raise TransformError(f"split along axis {axis}: sizes {sizes} for {count} parts of {length} rows")
+        raise TransformError(
+            f"split along axis {axis}: found sizes = {sizes}; expected {count} lengths that add up to "
+            f"{length}"
+        )
     starts = itertools.accumulate(sizes[:-1], initial=0)
     return [value.changed(Slice(axis, at, at + size)) for at, size in zip(starts, sizes, strict=True)]
 
 
 class MigratedDict(LazyStateDict):
-    """The migrated state dict: values are made when asked for, and not kept.
+    """The migrated state dict: values are made when they are read, and not kept.
 
     Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
     them; merged, cast and rolled ones are new. `ran` names the migrations that it went through.
@@ -297,8 +303,8 @@ class MigratedDict(LazyStateDict):
     def lazy(self, key: str) -> Any:
         """Return a value to be read piece by piece.
 
-        A LegacyTensor where it is no more than a view of one, else a LazyArray; the value itself where it
-        is no array.
+        A LegacyTensor if it is a view of one, else a LazyArray; a value that is not an array is returned
+        itself.
         """
         value = self._values[key]
         return (

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -65,7 +65,7 @@ _GATES = {
 
 
 class MigrationFileError(MigrationError, ValueError):
-    """A migration that cannot be read; the message gives the file and the line of every mistake."""
+    """A migration cannot be read; the message gives the file and the line of every mistake."""
 
 
 def migration_from_table(
@@ -165,8 +165,8 @@ def _spelt(thing: Any, spellings: Mapping[str, Spelling]) -> dict[str, Any]:
     found = next((spelling for spelling in spellings.values() if type(thing) is spelling.kind), None)
     if found is None:
         raise MigrationError(
-            f"the transform {thing!r} cannot be written down; make it a function at the top of a module and "
-            "name that with NamedFunction"
+            f"the transform {thing!r:.80} cannot be stored; move it into a function of a module, and write "
+            'NamedFunction("package.module:name")'
         )
     usual = {field.name: field.default for field in fields(thing)}
     values = {key: (name, getattr(thing, name)) for key, (name, _) in found.keys.items()}
@@ -202,7 +202,7 @@ def _transform_table(transform: Transform) -> dict[str, Any]:
 
 def _step(row: Any, line: str, stored: bool) -> Step:
     if not isinstance(row, Mapping):
-        raise MigrationFileError(f"{line}: a step is a table, found {row!r}")
+        raise MigrationFileError(f"{line}: found {row!r:.60}; expected a table, [[step]]")
     spelling = _one_of(_STEPS, row, line, "a step", found=", ".join(word for word in _STEPS if word in row))
     given = _attributes(spelling, row, line, _GATES)
     try:
@@ -228,7 +228,7 @@ def _placed(error: Exception, line: str) -> str:
 def _transform(row: Any, line: str) -> Transform:
     if not isinstance(row, Mapping):
         raise MigrationFileError(
-            f"{line}: a transform is a table such as {{ transpose = [1, 0] }}, found {row!r}"
+            f"{line}: found {row!r:.60}; expected a transform such as {{ transpose = [1, 0] }}"
         )
     spelling = _one_of(_TRANSFORMS, row, line, "a transform", found=repr(dict(row)))
     given = _attributes(spelling, row, line, {})
@@ -258,9 +258,17 @@ def _one_of(
     if len(words) != 1:
         beside = f". {_TRANSFORMS_ALONE}" if "transforms" in row and not words else ""
         raise MigrationFileError(
-            f"{line}: {what} has one of {', '.join(spellings)}; found {found or 'none of them'}{beside}"
+            f"{line}: {what} needs one of {', '.join(spellings)}; found "
+            f"{found or _near(row, spellings)}{beside}"
         )
     return spellings[words[0]]
+
+
+def _near(row: Mapping[str, Any], words: Iterable[str]) -> str:
+    """Return the keys of a table that has none of the words, and the word that may be meant."""
+    keys = [*row]
+    near = next(filter(None, (did_you_mean(key, words) for key in keys)), "")
+    return (listed([*map(repr, keys)]) or "nothing") + near
 
 
 def _attributes(
@@ -273,7 +281,9 @@ def _attributes(
     _check_keys(row, {*spelling.keys, *more}, line, spelling.word)
     known = {**spelling.keys, **{key: (key, types) for key, types in more.items()}}
     if lacking := [key for key in spelling.required if key not in row]:
-        raise MigrationFileError(f"{line}: {spelling.word} needs {', '.join(map(repr, lacking))} beside it")
+        raise MigrationFileError(
+            f"{line}: {spelling.word} needs {', '.join(map(repr, lacking))} in the same table"
+        )
     return {name: _typed(row, key, types, line, None) for key, (name, types) in known.items() if key in row}
 
 
@@ -327,7 +337,7 @@ def _typed(table: Mapping[str, Any], name: str, kind: Any, where: str, absent: A
         _require_small(value, name, where)
         return value
     wanted = " or ".join(map(_type_text, kinds))
-    raise MigrationFileError(f"{where}: {name} = {value!r} is {type(value).__name__}, expected {wanted}")
+    raise MigrationFileError(f"{where}: {name} = {value!r}: found {type(value).__name__}, expected {wanted}")
 
 
 def _type_text(kind: Any) -> str:
@@ -363,8 +373,8 @@ _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 def read_migration(path: str | os.PathLike[str]) -> Migration:
     """Read a migration file.
 
-    Raises MigrationFileError, once for all mistakes, each with its line, OSError where the file cannot be
-    opened, and ArgumentError for what is no path.
+    Raises MigrationFileError with all mistakes, each with its line, OSError if the file cannot be opened, and
+    ArgumentError unless it is a path.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -384,7 +394,7 @@ def read_migration(path: str | os.PathLike[str]) -> Migration:
 def parse_migration(text: str, where: str = "migration") -> Migration:
     """Read a migration from the text of a file; `where` names it in messages.
 
-    Raises MigrationFileError, once for all mistakes, each with its line, ArgumentError for what is no text.
+    Raises MigrationFileError with all mistakes, each with its line, ArgumentError unless it is text.
 
     >>> swin = parse_migration('name = "x"\\n[[step]]\\ndrop = "{p:any}.attn_mask"')
     >>> swin.steps[0].line
@@ -406,9 +416,10 @@ def parse_migration(text: str, where: str = "migration") -> Migration:
 
 
 def format_migration(migration: Migration, comments: Sequence[str] = (), remarks: str = "") -> str:
-    """Return a migration as the text of a TOML file; `comments` stand above the steps, `remarks` at the end.
+    """Return a migration as the text of a TOML file; `comments` are put above the steps, `remarks` at the
+    end.
 
-    Raises MigrationError for a transform that has no place in a file.
+    Raises MigrationError for a transform that a file cannot store.
 
     >>> from packager.migrations import rename
     >>> print(format_migration(Migration("names", [rename("a", "b")]), ["its new name"]))

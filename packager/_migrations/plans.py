@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class MigrationPlan:
-    """What a load would do: a row per change or skip, and every key that there will be.
+    """The plan of a migration: a row per change or skip, and every key of the result.
 
     `ran` names the migrations that were due for the state dict's version.
 
@@ -71,11 +71,12 @@ class MigrationPlan:
         return tuple(f"{row.step}: {row.skipped}" for row in self.untouched if not row.optional)
 
     def against(self, target: object) -> LoadReport:
-        """Compare with `target`, a module or a state dict: what would be missing there, or unexpected."""
+        """Compare with `target`, a module or a state dict: missing, unexpected and mismatched keys."""
         return load_report(self.values, target)
 
     def require_matched(self, *, strict: bool = False) -> None:
-        """Raise MigrationError for steps that matched nothing though they name their key, or for all."""
+        """Raise MigrationError for steps that matched nothing though they name their key; if `strict`, for
+        all that did."""
         idle = [
             row.step + row.skipped.removeprefix(NO_MATCH)
             for row in self.untouched
@@ -85,7 +86,8 @@ class MigrationPlan:
             raise MigrationError.listing(
                 "steps that match no key:",
                 idle,
-                "Correct the name, or give the step a gate (if_all) that says when it applies",
+                "Correct the key. If the file may lack it, name it in if_all, too, as in "
+                'rename("a", "b", if_all="a")',
             )
 
     def __str__(self) -> str:
@@ -231,7 +233,7 @@ class NearName:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What a strict load would find."""
+    """The differences that a strict load would find."""
 
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]

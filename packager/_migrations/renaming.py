@@ -21,7 +21,7 @@ from .declaring import (
 )
 from .gates import Asked, GateOptions, Surroundings, beside, gates_of
 from .migrated_values import Value, Values
-from .templates import HoleValues, Template, TemplateError
+from .templates import HoleValues, Template, TemplateError, shortened
 from .transforms import Cast, Header, Transform, TransformError, fill_problem
 
 _REPEATS = 100  # no key carries more wrappers' names than that; a step that undoes itself would never end
@@ -101,8 +101,8 @@ class Rename(Step):
             new = self.new.fill(again)
         if self.repeat:
             raise TemplateError(
-                f"renaming never ends: {new!r} after {_REPEATS} times; rename to a key that the old "
-                "template does not match"
+                f"renaming never ends: {self.old.text!r} also matches new names, such as {shortened(new)!r}; "
+                "leave out repeat, or change the new template"
             )
         return new
 
@@ -128,7 +128,8 @@ class RenamePattern(Step):
             re.compile(self.pattern).sub(self.replacement, "")
         except (re.error, RecursionError, OverflowError) as error:
             where = self.line or "pattern"
-            raise TemplateError(f"{where}: /{self.pattern}/ -> {self.replacement}: {error}") from None
+            what = f"/{self.pattern}/ -> {self.replacement}"
+            raise TemplateError(f"{where}: {what}: {error}; correct it, as re.sub takes it") from None
 
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         pattern = re.compile(self.pattern)
@@ -194,7 +195,10 @@ class Default(Step):
         if self.like is not None:
             require_holes(self.new, self.like, self.line)
         elif not self.new.is_literal:
-            raise TemplateError(f"{self.line or repr(self.new.text)}: a default with holes needs `like`")
+            raise TemplateError(
+                f"{self.line or repr(self.new.text)}: a default with holes needs like, a template of keys "
+                f'that are there: like = "{{p:any}}.weight"'
+            )
 
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         siblings = [("", {})] if self.like is None else self.like.matching(values)
@@ -210,7 +214,7 @@ class Default(Step):
         shape = self.shape if self.shape is not None or like is None else like.shape
         dtype = self.dtype if self.dtype is not None or like is None else like.dtype
         if shape is None or dtype is None:
-            raise TransformError(f"{key!r}: the sibling is not an array; give a shape and a dtype")
+            raise TransformError(f"{key!r}: the sibling is not an array; add shape and dtype")
         if problem := fill_problem(self.fill, dtype):
             raise TransformError(f"{key!r}: fill = {self.fill!r}: {problem}")
         return ((key, Value.constant(self.fill, Header(shape, dtype))),)
@@ -228,20 +232,26 @@ def rename(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Rename:
-    """Give keys another name, and put their values through `transforms`.
+    """Give keys another name, and apply `transforms` to their values.
 
-    `old` and `new` are templates; `repeat` renames again what still fits. `line` is the place in a file, for
-    messages. The gates, those of every step, say when it applies: `before`, a version that the state dict is
-    older than; `version_key`, the key of a value that is its version; `unless` and `if_all`, keys that must
-    not, or must, be there; `if_value` and `if_module`, what the value of a key, or an attribute of the
-    module, must be.
+    `old` and `new` are templates; `repeat` renames again while `old` matches. `line` is the place in a file,
+    for messages. The gates, those of every step, say when it applies: `before`, a version that the state dict
+    is older than; `version_key`, the key of a value that is its version; `unless` and `if_all`, keys that
+    must be absent, or present; `if_value` and `if_module`, the required value of a key, or of an attribute of
+    the module.
 
-    Raises TemplateError for templates that cannot be read.
+    Raises TemplateError for templates that cannot be read, TransformError for transforms of another kind.
 
     >>> rename("mlp.linear_{n:int}.{rest:any}", "mlp.{3*(n-1)}.{rest}", before=2).gates.before
     2
     """
     source = Template.parse(old)
+    for transform in transforms:
+        if not hasattr(transform, "apply"):
+            raise TransformError(
+                f"{line or repr(old)}: the transform {transform!r:.60} is not one of packager.migrations; "
+                'to call a function, name it: NamedFunction("package.module:name")'
+            )
     judged = gates_of((source,), **gates)
     return Rename(source, beside(new, source), transforms, repeat, gates=judged, line=line)
 
@@ -253,10 +263,10 @@ def rename_pattern(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> RenamePattern:
-    """Replace what a regular expression finds in keys: one-way, for what templates cannot say.
+    """Replace matches of a regular expression in keys: one-way, for names that templates cannot match.
 
-    Gates as for `rename`. From an archive it runs only where the caller trusts it by name. Raises
-    TemplateError for what is no regular expression.
+    Gates as for `rename`. From an archive it runs only if `trust` allows it. Raises TemplateError for an
+    invalid regular expression.
 
     Source: re.sub.
 
@@ -304,19 +314,23 @@ def default(
     line: str = "",
     **gates: Unpack[GateOptions],
 ) -> Default:
-    """Add a constant where there is no such key, shaped as given or as a sibling is.
+    """Add a constant under a missing key, with the given shape or that of a sibling.
 
-    `dtype` is spelt as NumPy does. `like` is the template of siblings that are there: each makes one
-    constant, of its shape and dtype where these are not given. Gates as for `rename`.
+    `dtype` is a name of NumPy. `like` is the template of siblings: each gives one constant, with its shape
+    and dtype by default. Gates as for `rename`.
 
-    Raises TemplateError for a template that cannot be read, and without a shape, a dtype or a sibling.
+    Raises TemplateError for a template that cannot be read, and unless `shape` and `dtype`, or `like`, are
+    given.
 
     >>> default("{p:any}.bias", 0, like="{p:any}.weight", shape=(4,)).what
     'default {p:any}.bias'
     """
     sibling = None if like is None else Template.parse(like)
     if sibling is None and (shape is None or dtype is None):
-        raise TemplateError(f"{line or repr(new)}: a default needs a shape and a dtype, or a sibling (like)")
+        raise TemplateError(
+            f'{line or repr(new)}: a default needs shape and dtype (shape = [2], dtype = "float32"), or '
+            'like, a key of the same shape and dtype (like = "head.weight")'
+        )
     target = Template.parse(new) if sibling is None else beside(new, sibling)
     given = None if shape is None else tuple(shape)
     sources = () if sibling is None else (sibling,)
@@ -363,7 +377,9 @@ class Swap(Step):
         for given, made in ((self.one, self.other), (self.other, self.one)):
             for key, holes in given.matching(values):
                 if key in seen:
-                    raise TemplateError(f"{key!r} fits both {self.one.text!r} and {self.other.text!r}")
+                    raise TemplateError(
+                        f"{key!r} matches both {self.one.text!r} and {self.other.text!r}; narrow one of them"
+                    )
                 seen.add(key)
                 found.append(((key,), holes, partial(_made, made, holes, values[key])))
         return found
@@ -374,7 +390,7 @@ def _made(template: Template, holes: HoleValues, value: Value) -> tuple[tuple[st
 
 
 def swap(one: str, other: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Swap:
-    """Let the keys of two templates change their names with each other.
+    """Swap the names of the keys of two templates.
 
     Gates as for `rename`. Raises TemplateError for templates that cannot be read.
 

@@ -47,7 +47,7 @@ _ARITHMETIC = re.compile(
 
 
 class TemplateError(MigrationError, ValueError):
-    """A template that cannot be read, or that lacks an inverse where one is needed."""
+    """A template cannot be read, or lacks an inverse that is needed."""
 
 
 class HoleArithmetic(NamedTuple):
@@ -195,8 +195,8 @@ class Template:
         length = sum(map(len, written))
         if length > MAX_MIGRATED_KEY:
             raise TemplateError(
-                f"template {shortened(self.text)!r}: the key would have {length:,} characters; at most "
-                f"{MAX_MIGRATED_KEY:,} are made"
+                f"template {shortened(self.text)!r}: the key would have {length:,} characters; at "
+                f"most {MAX_MIGRATED_KEY:,} are made"
             )
         return "".join(written)
 
@@ -205,15 +205,14 @@ class Template:
         if isinstance(value, str):
             if hole.linear != _AS_IT_IS:
                 raise TemplateError(
-                    f"template {self.text!r}: hole {hole.name!r} is reckoned with, and stands for the text "
-                    f"{value!r}; write {{{hole.name}:int}} where the hole takes its value"
+                    f"template {self.text!r}: the hole {hole.name!r} has the text {value!r}, and "
+                    f"arithmetic needs a number; write {{{hole.name}:int}} in the old template"
                 )
             return value
         number = hole.linear.apply(value)
         if number < 0:
             raise TemplateError(
-                f"template {self.text!r}: {hole.name} = {value} gives {number}; "
-                "a number in a key cannot be negative"
+                f"template {self.text!r}: {hole.name} = {value} gives {number}; numbers in keys are 0 or more"
             )
         return str(number)
 
@@ -348,7 +347,9 @@ def _parse_parts(text: str) -> tuple[Part, ...]:
             parts.append(hole)
             holes += 1
         elif found in "{}":
-            raise _error(text, piece.start(), f"a lone {found!r}; write {found * 2!r} for a brace")
+            raise _error(
+                text, piece.start(), f"single {found!r}; write {{name}}, or {found * 2!r} for a brace"
+            )
         else:
             _append_text(parts, found)
         if holes > MAX_TEMPLATE_HOLES:
@@ -375,14 +376,14 @@ def _parse_hole(inside: str, text: str, column: int) -> Hole:
     found = _ARITHMETIC.fullmatch(inside)
     shown = f"{{{shortened(inside)}}}"
     if found is None:
-        what = f"{shown} is neither a hole nor whole-number arithmetic on one, as {{n+1}} or {{3*(n-1)}}"
+        what = f"{shown} is not a hole; expected a form such as {{n}}, {{n:int}}, {{n+1}} or {{3*(n-1)}}"
         raise _error(text, column, what)
     factor = int(found[1] or 1)
     offset = factor * _number(found[4]) + _number(found[5])
     if not factor:
         raise _error(text, column, f"{shown} has no inverse: it is {offset} for every number")
     if abs(offset) >= 10**_DIGITS:
-        raise _error(text, column, f"{shown} comes to {offset:,}; numbers have at most {_DIGITS} digits")
+        raise _error(text, column, f"{shown} comes to {offset:,}; the limit is {_DIGITS} digits")
     return Hole(found[2] or found[3], "int", HoleArithmetic(factor, offset))
 
 

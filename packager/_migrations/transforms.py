@@ -30,6 +30,7 @@ from packager._names import demangle, demangle_text
 from packager._process import AnswerRequired
 from packager._quick_dataclasses import dataclass, field, replace
 from packager._tensors import DTYPES, cast, dtype_of, numpy_dtype, roll
+from packager._texts import counted
 from packager.errors import CodeExitError, CodeFailedError, MigrationError, PackageError
 
 TARGET: Final = "target"
@@ -109,16 +110,19 @@ class Transpose:
     def _order(self, rank: int) -> tuple[int, ...]:
         order = tuple(range(rank))[::-1] if self.axes is None else self.axes
         if sorted(order) != list(range(rank)):
-            raise TransformError(f"transpose {list(order)} of a value with {rank} axes: name each axis once")
+            raise TransformError(
+                f"transpose {list(order)} of an array with {counted(rank, 'axis', 'axes')}; expected each of "
+                f"{list(range(rank))} once"
+            )
         return order
 
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """Give the elements another shape; one -1 stands for what is left.
+    """Give the elements another shape; one length may be -1.
 
-    It has an inverse where the shape that was there before is named in `old`. `Reshape("target")` gives the
-    shape that the module has.
+    It has an inverse if `old` names the shape before. `Reshape("target")` gives the shape that the module
+    has.
 
     >>> Reshape((-1, 2)).header(Header((2, 3), "float32")).shape
     (3, 2)
@@ -148,7 +152,10 @@ class Reshape:
                 "the number of elements must stay the same"
             )
         if was is not None and Reshape(was).header(before).shape != before.shape:
-            raise TransformError(f"reshape of {_shown(before.shape)}: the rule says it was {_shown(was)}")
+            raise TransformError(
+                f"reshape: found the shape {_shown(before.shape)}, expected {_shown(was)}; correct the old "
+                "shape of the step (old=, in a file was), or leave it out"
+            )
         return replace(before, shape=shape)
 
     def apply(self, value: Any) -> Any:
@@ -189,7 +196,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Move the elements along an axis by `by` places; what falls off comes in at the other end.
+    """Move the elements along an axis by `by` places, around the end.
 
     >>> import numpy
     >>> Roll(0, 1).apply(numpy.arange(3))
@@ -231,7 +238,10 @@ class Cast:
     def header(self, before: Header) -> Header:
         """Return the header afterwards. Raises TransformError where the dtype is not `old`."""
         if self.old is not None and before.dtype != self.old:
-            raise TransformError(f"cast of {before.dtype} to {self.dtype}: the rule says it was {self.old}")
+            raise TransformError(
+                f"cast to {self.dtype}: found {before.dtype}, expected {self.old}; correct the old dtype "
+                "of the step (old=, in a file was), or leave it out"
+            )
         return replace(before, dtype=self.dtype)
 
     def apply(self, value: object) -> Any:
@@ -264,7 +274,10 @@ class Scale:
     def header(self, before: Header) -> Header:
         """Return the header afterwards. Raises TransformError where the values are not floating point."""
         if not before.dtype.startswith(("float", "bfloat", "complex")):
-            raise TransformError(f"scale of {before.dtype} values: cast them to a floating point dtype first")
+            raise TransformError(
+                f"scale of {before.dtype} values: expected a floating point dtype; cast before: "
+                'Cast("float32")'
+            )
         return before
 
     def apply(self, value: Any) -> Any:
@@ -316,7 +329,9 @@ class Permute:
     def _lengths(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         axis = checked_axis("permute", self.axis, shape)
         if sorted(self.order) != list(range(len(self.groups))):
-            raise TransformError(f"permute: order {list(self.order)} must name each of the groups once")
+            raise TransformError(
+                f"permute: order {list(self.order)}; expected each of {list(range(len(self.groups)))} once"
+            )
         return Reshape(self.groups).header(Header((shape[axis],), "")).shape
 
 
@@ -340,7 +355,7 @@ def header_of(value: Any) -> Header:
 def _numbers(given: Lengths | str) -> tuple[int, ...]:
     """Return lengths that are numbers. Raises TransformError where the module was to be asked."""
     if isinstance(given, str) or any(isinstance(one, str) for one in given):
-        raise TransformError(f"{given!r}: it asks the module, and works as a transform of a rename")
+        raise TransformError(f"{given!r} needs a module; use it in rename(old, new, transform)")
     return tuple(one for one in given if isinstance(one, int))
 
 
@@ -353,20 +368,20 @@ def fill_problem(fill: float | int | bool, dtype: str) -> str:
     """Say why a constant is none of a dtype; "" where it is.
 
     >>> fill_problem(300, "uint8"), fill_problem(0.1, "float16")
-    ('uint8 goes from 0 to 255', '')
+    ('uint8 holds 0 to 255', '')
     """
     known = DTYPES.get(dtype)
     if known is None or known.kind == "complex" or not known.in_numpy:
         return ""
     if known.kind == "float":
-        return "" if _stays_finite(fill, dtype) else f"{dtype} has no number as large as that"
+        return "" if _stays_finite(fill, dtype) else f"{dtype} cannot hold so large a number"
     if not math.isfinite(fill) or int(fill) != fill:
-        return f"{dtype} has whole numbers alone"
+        return f"{dtype} holds whole numbers only"
     if known.kind == "bool":
-        return "" if fill in (0, 1) else "bool is true or false"
+        return "" if fill in (0, 1) else "expected True or False"
     signed = known.kind == "int"
     least, most = (-(1 << known.bits - 1) if signed else 0), (1 << known.bits - signed) - 1
-    return "" if least <= fill <= most else f"{dtype} goes from {least:,} to {most:,}"
+    return "" if least <= fill <= most else f"{dtype} holds {least:,} to {most:,}"
 
 
 def _stays_finite(fill: float | int, dtype: str) -> bool:
@@ -384,7 +399,7 @@ def _stays_finite(fill: float | int, dtype: str) -> bool:
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
     """Return `axis` counted from the front. Raises TransformError where the shape has no such axis."""
     if not -len(shape) <= axis < len(shape):
-        raise TransformError(f"{what} along axis {axis}: the value has shape {_shown(shape)}")
+        raise TransformError(f"{what} along axis {axis}: an array of shape {_shown(shape)} has no such axis")
     return axis % len(shape)
 
 
@@ -400,7 +415,7 @@ Find = Callable[[str, str], Any]
 
 
 class FunctionError(TransformError, CodeFailedError):
-    """A function that a migration names is not there, or raises."""
+    """A function that a migration names is missing, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,15 +430,14 @@ class _Place:
 class NamedFunction:
     """Call `module:name` with the value; what it returns is the new one.
 
-    `result` may say what the shape will be; `"target"` stands for the one that the module has under the new
-    name, and the function is then called with the value and that shape. Without it any shape and dtype may
-    come out, and the plan shows the value as it was. `find` gets the module and the name, and gives the
-    function. By default it imports as the code does that names
-    the function: code out of an archive means the modules of its own archive, whatever is installed
-    beside it, and what it declared.
+    `result` may give the shape that it returns; `"target"` stands for the shape that the module has under the
+    new name, and the function is then called with the value and that shape. Without it any shape and dtype
+    may be returned, and the plan shows the old ones. `find` gets the module and the name, and returns the
+    function. By default it imports as the calling code does: code of an archive finds the modules of its own
+    archive first.
 
-    Raises TransformError for a name of another form; FunctionError when it is planned for one that is not
-    there, and with the step and the key for a function that raises.
+    Raises TransformError for a name of another form; FunctionError when it is planned if the function is
+    missing, and with the step and the key if it raises.
 
     >>> NamedFunction("math:sqrt").apply(4)
     2.0
@@ -471,17 +485,22 @@ class NamedFunction:
         except Exception as error:
             raise FunctionError(f"{self._what()} raised {_told(error)}") from error
         if hasattr(value, "shape") and not (hasattr(made, "shape") and hasattr(made, "dtype")):
-            raise TransformError(f"{self._what()} returned {type(made).__name__}, not an array")
+            raise TransformError(f"{self._what()} returned {type(made).__name__}; expected an array")
         if shape is None:
             return made
         found, wanted = header_of(made), replace(header_of(value), shape=shape)
         if found != wanted:
-            raise TransformError(f"{self._what()} made {found}; the migration says {wanted}")
+            raise TransformError(
+                f"{self._what()} returned {found}; expected {wanted}. Correct result = {[*shape]} of the "
+                "step, or leave it out"
+            )
         return made
 
     def _shape(self) -> tuple[int, ...] | None:
         if isinstance(self.result, str):
-            raise TransformError(f"result = {self.result!r}: it asks the module, as a transform of a rename")
+            raise TransformError(
+                f"result = {self.result!r} needs a module; use it in rename(old, new, transform)"
+            )
         return self.result
 
     def _what(self, what: str = "function") -> str:
@@ -499,14 +518,17 @@ class NamedFunction:
                 function = self.find(module, name)
         except (ImportError, AttributeError) as error:
             why = "'".join(map(demangle, str(error).split("'")))  # by names that the reader knows
-            raise FunctionError(f"function {self.name!r} was not found: {why}") from error
+            raise FunctionError(
+                f"function {self.name!r} was not found: {why}; correct the name, or make the module "
+                "importable"
+            ) from error
         except PackageError:  # it may not be imported
             raise
         except Exception as error:
             what = f"{self._what()} was not found: importing {module} raised {_told(error)}"
             raise FunctionError(what) from error
         if not callable(function):
-            raise TransformError(f"{self.name!r} is {type(function).__name__}, not a function")
+            raise TransformError(f"{self.name!r} is a {type(function).__name__}; expected a function")
         return function
 
 

@@ -39,7 +39,7 @@ def cannot_go_back(
     """Say why the migrated `state` would not come back as it was, a line for each reason; empty if it would.
 
     Only values that are scaled or cast are read, piece by piece. No function is called. Raises MigrationError
-    for what cannot be carried out in the first place, LegacyFormatError for a dtype that needs ml_dtypes.
+    for steps that cannot be carried out, LegacyFormatError for a dtype that needs ml_dtypes.
 
     >>> import numpy as np
     >>> from packager.migrations import Scale, rename
@@ -57,7 +57,7 @@ def cannot_go_back(
         if not migration.is_due(version):
             continue
         if migration.unwrap and around.state is not state:
-            problems.append(f"{migration} unwraps a checkpoint")
+            problems.append(f"{migration} unwraps a checkpoint: the rest of it is left out")
         rows_of_all: list[Row] = []
         entered = values
         for step, after, rows in step_by_step(migration.steps, values, version, around=around):
@@ -178,7 +178,7 @@ def _lost(
                 try:
                     told = _changed(before, opposite.apply(transform.apply(before)))
                 except RuntimeError as error:  # PyTorch's: there are no values, on its device "meta"
-                    yield f"{step.described()}: values of {old!r} cannot be read, nor compared: {error}"
+                    yield f"{step.described()}: values of {old!r} cannot be read to compare them: {error}"
                     continue
                 if told:
                     yield f"{step.described()}: {told[0]} of {old!r} would not come back: {told[1]}"

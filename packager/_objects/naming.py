@@ -82,7 +82,10 @@ class FormUse:
     trust: str = ""
 
     def __str__(self) -> str:
-        remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
+        name = self.trust
+        remedy = (
+            f"; if you trust it, open the archive with trust=({name!r},) (--trust {name})" if name else ""
+        )
         return f"{self.path}: {self.reason}{remedy}"
 
 

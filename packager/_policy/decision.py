@@ -161,7 +161,7 @@ class Decision:
             )
 
     def replace(self, **changes: Any) -> Decision:
-        """Return a copy with the given fields changed; self stays as it is.
+        """Return a copy with the given fields changed; self is not changed.
 
         Raises ArgumentError for an unknown action, or a source with another action than `intern`.
         """

@@ -107,7 +107,7 @@ class Policy:
     ) -> None:
         """Append a rule. The first rule that matches a module decides, whatever its action.
 
-        Raises ArgumentError for one rule or pattern too many, and what Rule and GlobGroup raise.
+        Raises ArgumentError beyond the limit of rules or patterns, and what Rule and GlobGroup raise.
 
         >>> policy = Policy()
         >>> policy.add("extern", "numpy.**", exclude="numpy.f2py.**", because="the target has it")
@@ -121,7 +121,7 @@ class Policy:
     def leave_out(self, patterns: GlobPattern) -> None:
         """Leave out data files that match: patterns over paths, as in `exclude_data`.
 
-        Raises ArgumentError for one pattern too many, and what GlobGroup raises.
+        Raises ArgumentError beyond the limit of patterns, and what GlobGroup raises.
 
         >>> policy = Policy()
         >>> policy.leave_out("net/tests/**")
@@ -322,7 +322,7 @@ class GlobGroup:
         )
 
     def matching(self, candidate: str) -> Iterator[str]:
-        """Yield the include patterns that match `candidate`; none where it is excluded."""
+        """Yield the include patterns that match `candidate`; nothing if it is excluded."""
         if not any(glob.matches(candidate) for glob in self._excluded):
             for glob in self._included:
                 if glob.matches(candidate):

@@ -37,7 +37,7 @@ CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 
 
 class ProofStartError(PackageError, RuntimeError):
-    """The clean process cannot be started, so that nothing was proved."""
+    """The clean process cannot be started, so nothing was proved."""
 
 
 class CleanProcess:

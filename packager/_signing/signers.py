@@ -112,7 +112,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Signers:
-    """Those whose signatures count. With `mode="warn"` a loader only warns if they did not sign.
+    """The allowed signers. With `mode="warn"` a loader only warns if none of them signed.
 
     `where` is the file that the rules came from, or "".
 
@@ -126,11 +126,11 @@ class Signers:
 
     @classmethod
     def of(cls, given: Signers | str | os.PathLike[str] | None) -> Signers | None:
-        """Return the signers that an argument says, or `$KELLET_SIGNERS` for None; None where nothing does.
+        """Return the signers of an argument, or of `$KELLET_SIGNERS` for None; None without either.
 
         `given` is a public key as PEM, the path of one or of a certificate of an authority, or the path of a
-        file of rules (.toml). Raises SignersError for what cannot be read, or what other users may change,
-        ArgumentError for another kind.
+        file of rules (.toml). Raises SignersError for a file that cannot be read, or that other users may
+        change, ArgumentError for another kind.
         """
         given = os.environ.get("KELLET_SIGNERS") or ANYONE if given is None else given
         if given == ANYONE or isinstance(given, Signers):
@@ -147,21 +147,22 @@ class Signers:
             raise (error if isinstance(error, SignersError) else SignersError(told)) from None
 
     def only_warn(self, judgement: Judgement) -> bool:
-        """Say whether a loader warns and loads: never what a rule refuses, nor what is not as signed."""
+        """Say whether a loader only warns; it never loads an archive that a rule refuses, or that differs
+        from its signature."""
         return self.mode == "warn" and judgement.state in ("unsigned", "foreign")
 
     def judge(self, reader: ArchiveReader, path: str | None, signature: str = "") -> Judgement:
-        """Decide by the manifest and the signatures of an open archive, which lies at `path`.
+        """Decide by the manifest and the signatures of an open archive, whose path is `path`.
 
-        `signature` is a file with another one, by default beside the archive. Raises SignersError where the
-        rules lie beside or in the archive.
+        `signature` is a file with another one, by default beside the archive. Raises SignersError if the
+        rules are beside or inside the archive.
         """
         self.require_apart(path)
         claims = claims_of(reader, path, signature)
         return claims if isinstance(claims, Judgement) else self.decide(claims, reader.identity, path)
 
     def decide(self, claims: list[Claim], identity: str, path: str | None) -> Judgement:
-        """Decide by signatures that were read, and by the path of what they are about."""
+        """Decide by signatures that were read, and by the path of the signed file."""
         every = [(number, claim) for number in range(1, len(self.rules) + 1) for claim in claims]
         found = [self._judged(number, claim, identity, path) for number, claim in every]
         found = found or [Judgement("foreign", "there are no rules, so nobody may sign")]
@@ -188,9 +189,9 @@ class Signers:
         return Judgement("signed", f"signature good: signed by {signer}{by}", number, statement)
 
     def require_apart(self, path: str | None) -> None:
-        """Raise SignersError for rules or keys beside, below or in what they are asked about.
+        """Raise SignersError for rules or keys beside, below or inside the signed file.
 
-        They may have come with it.
+        They may have arrived with it.
         """
         for place in (place for rule in self.rules for place in (self.where, *rule.places) if path):
             if place and may_come_with(place, path or ""):

@@ -33,7 +33,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signs: a key, with its certificates if it has some, or None for the identity of this process.
+    """A signer: a key, with its certificates if it has any, or None for the identity of this process.
 
     `name` is that of the signature in an archive; `by` stands in what is signed, as the author or team.
 
@@ -50,9 +50,9 @@ class Signer:
         """Return the signer with a private key (PEM), or for "keyless" with the identity of this process.
 
         `cert` is a PEM file with the certificates of that key, its own first. The password of an encrypted
-        key is that of `$KELLET_KEY_PASSWORD`. Raises SignersError for a file that is no key, certificates of
-        another one or that no reader would take now, and a name that none may have; ArgumentError for a `by`
-        of more than 200 characters, or that has no UTF-8 form.
+        key is that of `$KELLET_KEY_PASSWORD`. Raises SignersError for a file without a key, for certificates
+        that belong to another key or are not valid now, and for an invalid name; ArgumentError for a `by` of
+        more than 200 characters, or without a UTF-8 form.
         """
         check_by(by)
         if name.strip(_LETTERS) or len(name) > 64:
@@ -80,14 +80,14 @@ class Signer:
         return spell_bundle(payload, signature, hint=hint, chain=self.key.chain)
 
     def signatures(self, manifest: Manifest, identity: str, name: str, told: Any) -> dict[str, bytes]:
-        """Return the entry with the signature of an archive; `told` is where its code comes from."""
+        """Return the entry with the signature of an archive; `told` says where its code comes from."""
         payload = spell_statement(manifest, identity, name, {**told, **({"by": self.by} if self.by else {})})
         return {f"{SIGNATURES}{self.name}{BESIDE}": self.bundle(payload)}
 
     def kept(self, reader: ArchiveReader, path: str) -> dict[str, str | bool]:
         """Return where the code comes from, as the manifest and signatures by this same key say.
 
-        Warns of what only signatures of others say: nothing proves it, so it is not signed again.
+        Warns of statements that only other keys signed: they are not signed again.
         """
         found, claims = reader.manifest.environment.get("provenance"), claims_of(reader, path)
         kept, others = {**found} if type(found) is dict else {}, set[str]()

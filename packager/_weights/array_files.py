@@ -26,7 +26,7 @@ _NUMBERS: Final = {dtype.code[1:]: dtype.name for dtype in SPELLED.values() if d
 
 
 class NotNumbersError(LegacyFormatError):
-    """An array whose elements are no numbers: Python objects, texts, dates, records."""
+    """An array has elements other than numbers: Python objects, texts, dates, records."""
 
 
 def is_safetensors(file: LegacyFile) -> bool:

@@ -45,7 +45,7 @@ Place: TypeAlias = Path | Address
 
 @dataclass(frozen=True)
 class CheckpointMetadata:
-    """What a file says besides its tensors.
+    """The metadata of a file of weights.
 
     `versions` are what is known of modules by path ("" is the root), as `_metadata` of a state dict has
     it; None where the format or the file has none. `strings` are texts by name, those of safetensors.
@@ -64,7 +64,7 @@ class Checkpoint(StateMapping):
     copied, and saved again by `PackageExporter.save_state_dict` and `write_checkpoint`; what is pickled are
     arrays, and `state_dict()` gives tensors of a library.
 
-    It is a context manager, and `close()` lets the file go: then only what is in memory can be read.
+    It is a context manager, and `close()` closes the file: then only values in memory can be read.
 
     `format` names the file's format: "torch", "torch.package", "dcp", "safetensors", "npz", "npy" or
     "kellet", and `shards` the number of files that hold it; `container` says under which names the state
@@ -198,14 +198,14 @@ def open_checkpoint(
     `path` may be an address (`https://`, `s3://`), whose file is read in ranges as tensors are asked for. One
     that ends with a slash means the `model.safetensors.index.json` there.
 
-    Where the file holds more than one state dict, `unwrap` names which ("model", "ema.module";
-    "package/resource" in archives); `everything=True` takes all tensors at every depth, under dotted
-    keys. `skip_unknown=True` leaves out objects of unknown classes, and arrays that are not numbers, and
-    says so in `left_out`; a pickled model gives its parameters and buffers.
+    If the file holds more than one state dict, `unwrap` names one ("model", "ema.module"; "package/resource"
+    in archives); `everything=True` takes all tensors at every depth, under dotted keys. `skip_unknown=True`
+    leaves out objects of unknown classes, and arrays that are not numbers, and says so in `left_out`; a
+    pickled model gives its parameters and buffers.
 
-    Raises LegacyFormatError for a damaged file and for one that is more than data, ArchiveError for a
-    damaged kellet archive, OSError for a file that cannot be read (RemoteError for an address), ArgumentError
-    for what is no path.
+    Raises LegacyFormatError for a damaged file and for one with objects or code, ArchiveError for a damaged
+    kellet archive, OSError for a file that cannot be read (RemoteError for an address), ArgumentError unless
+    it is a path.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -44,7 +44,7 @@ class LazyStateDict(Mapping[str, Any]):
         return f"<state dict: {counted(len(self), 'key')}>"
 
     def lazy(self, key: str) -> Any:
-        """Return a LegacyTensor or LazyArray; the value itself where it is no array."""
+        """Return a LegacyTensor or LazyArray; a value that is not an array is returned itself."""
         raise NotImplementedError
 
 

@@ -58,7 +58,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class WrittenCheckpoint:
-    """What was written: `tied` are keys that share memory, `left_out` what the format has no place for.
+    """The result of writing: `tied` are keys that share memory, `left_out` what the format cannot store.
 
     In a `.kellet` tied tensors are stored once; in a `.safetensors` each is there in full.
     """
@@ -85,16 +85,16 @@ def write_checkpoint(
     """Write a state dict to a file, piece by piece; its ending names the format: `.safetensors` or `.kellet`.
 
     Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kellet or PyTorch; each is
-    read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
-    a Checkpoint; `CheckpointMetadata(strings={"format": "pt"})` has the texts of a safetensors file. A
-    `.kellet` keeps ties, views, versions of modules and plain data; what safetensors has no place for is in
-    `left_out`. The file appears whole or not at all; an old one is replaced in one step.
+    read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of a
+    Checkpoint; `CheckpointMetadata(strings={"format": "pt"})` has the texts of a safetensors file. A
+    `.kellet` keeps ties, views, versions of modules and plain data; `left_out` of the result lists what
+    safetensors cannot store. The file appears whole or not at all; an old one is replaced in one step.
 
     In a `.kellet` the state dict is that of `package` and `resource`.
 
-    Raises CheckpointError for another ending, for tensors that the format cannot hold, all together, and
-    where a file of far more bytes than the tensors have distinct ones would be written; ArgumentError for
-    what is no path; ArchiveError for keys that it cannot hold; ArchiveIOError where it cannot be written.
+    Raises CheckpointError for another ending, for tensors that the format cannot store (with all of them),
+    and if shared memory would make the file far larger than the tensors; ArgumentError unless it is a path;
+    ArchiveError for keys that the format cannot store; ArchiveIOError if the file cannot be written.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

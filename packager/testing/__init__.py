@@ -1,4 +1,4 @@
-"""Contract tests for what others may add to packager, and a way to store an object without an archive."""
+"""Contract tests for codecs, and a round trip of an object without an archive."""
 
 from packager._lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""What every codec promises, as a test class: a codec is done when its subclass of this passes."""
+"""The contract of codecs, as a test class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .round_trips import load, round_trip
 
 
 class CodecContract:
-    """Inherit it, say which codec and give samples; pytest finds the tests.
+    """Tests that every codec must pass: inherit it, name the codec and give samples; pytest finds them.
 
         class TestMyCodec(CodecContract):
             codec = MyCodec()
@@ -58,7 +58,7 @@ class CodecContract:
         raise NotImplementedError
 
     def same(self, sample: object, loaded: object) -> bool:
-        """Check whether a sample came back as it was."""
+        """Check whether a loaded sample equals the original."""
         return bool(sample == loaded)
 
     def registry(self) -> CodecRegistry:

@@ -1,4 +1,4 @@
-"""An object through encode, audit and build, in memory: what an archive would do to it."""
+"""An object through encode, audit and build, in memory, as an archive does it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from packager.errors import PackagingError
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """What came back, what was stored, and what is stored of what came back."""
+    """The loaded object, its stored form, and the stored form of the loaded object."""
 
     object: Any
     encoded: EncodedObject = field(repr=False)

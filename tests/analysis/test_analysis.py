@@ -85,7 +85,7 @@ def test_a_traced_call_that_fails_is_told_with_its_last_words(project: Project) 
 
 def test_a_traced_call_that_never_ends_is_given_up(project: Project) -> None:
     project({"slow.py": "import time\ndef build():\n    time.sleep(600)\n"})
-    with pytest.raises(TraceError, match=r"tracing slow:build: no end after 0\.5 seconds"):
+    with pytest.raises(TraceError, match=r"tracing slow:build: the call took longer than 0\.5 seconds"):
         trace_call("slow:build", {}, timeout=0.5)
 
 
@@ -214,5 +214,7 @@ def test_what_came_from_an_installed_archive_is_recognised() -> None:
 
 
 def test_a_trace_does_not_read_the_standard_input_of_this_process() -> None:
-    with pytest.raises(TraceError, match=r"tracing textwrap:dedent: .* standard input; name a file"):
+    with pytest.raises(
+        TraceError, match=r"tracing textwrap:dedent: .* standard input; give the inputs as a file"
+    ):
         trace_call("textwrap:dedent", {"text": "a"}, "-")

@@ -172,7 +172,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a migration where the state belongs": (
         lambda: migrate({"a": np.ones(1)}, Migration("m", [rename("a", "b")])),  # type: ignore[arg-type]  # told
-        "expected a state dict; the migrations come first, found Migration",
+        "expected a state dict, found Migration; write migrate",
     ),
     "a policy that is none": (
         lambda: exporter(policy=3),
@@ -223,7 +223,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a step that is text": (
         lambda: Migration("m", ["a"]),  # type: ignore[list-item]  # that is what is told
-        r"steps='a': expected steps, made by rename\(\), drop\(\) and the like, found str",
+        r"steps='a': expected steps, found str; make each by rename\(\), drop\(\)",
     ),
     "a migration without a name": (
         lambda: Migration([rename("a", "b")]),  # type: ignore[arg-type]  # that is what is told

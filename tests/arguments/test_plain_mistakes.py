@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "keys without a group": (
         lambda: exporter().save_state_dict("model", "weights", {"w": ONES}, keys=["w"]),
-        "keys= is for an exporter with a group",
+        "keys= needs PackageExporter",
     ),
     "a path as text": (
         lambda: exporter().save_text("net", "words.txt", Path("words.txt")),
@@ -180,7 +180,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no name of a module": (
         asked(lambda importer: importer.import_module("")),
-        r"name='': expected the name of a module, as 'package\.module'",
+        r"name='': expected the name of a module, such as 'package\.module'",
     ),
     "a relative name of a module": (
         asked(lambda importer: importer.import_module(".a")),
@@ -225,15 +225,15 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     # migrations
     "an object where its class belongs": (
         lambda: attach(NET, MIGRATION),  # type: ignore[arg-type]  # told
-        "a class of modules of kellet or PyTorch, got a Net; its class is Net",
+        "found an object of Net; write attach",
     ),
     "a migration before its class": (
         lambda: attach(MIGRATION, Net),  # type: ignore[arg-type]  # told
-        r"a class of modules .*, got a Migration; write attach\(Net, \*migrations\)",
+        r"a class of modules .*, found an object of Migration; write attach\(Net, \*migrations\)",
     ),
     "a list of migrations for a class": (
         lambda: attach(Net, [MIGRATION]),  # type: ignore[arg-type]  # told
-        r"expected a Migration, found list; write \*migrations to give each of a list",
+        r"expected a Migration, found list; write \*migrations in the place of the list",
     ),
     "a step for a class": (
         lambda: attach(Net, rename("a", "b")),  # type: ignore[arg-type]  # told
@@ -249,7 +249,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a state dict before its migrations": (
         lambda: plan_migration({"a": ONES}, MIGRATION),  # type: ignore[arg-type]  # told
-        "expected a state dict; the migrations come first, found Migration",
+        "expected a state dict, found Migration; write plan_migration",
     ),
     "a version that is text": (
         lambda: migrate(MIGRATION, {"a": ONES}, "1"),  # type: ignore[arg-type]  # told
@@ -284,7 +284,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: NamedFunction(3),  # type: ignore[arg-type]  # told
         r"name=3: expected a function by its name, as 'package\.module:name', found int",
     ),
-    "a number for a module": (lambda: migrations_ran(3), "module=3: expected a module, found int"),
+    "a number for a module": (
+        lambda: migrations_ran(3),
+        "module=3: expected a module of kellet or PyTorch, found int",
+    ),
     "a file before its module": (
         lambda: load_checkpoint(Path("old.npz"), NET),  # type: ignore[arg-type]  # told
         r"expected a module with .*, got PosixPath: .*; write load_checkpoint\(module, path, \*migrations\)",
@@ -295,7 +298,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a list of migrations for a file": (
         lambda: load_checkpoint(NET, "old.npz", [MIGRATION]),  # type: ignore[arg-type]  # told
-        r"expected a Migration, found list; write \*migrations to give each of a list",
+        r"expected a Migration, found list; write \*migrations in the place of the list",
     ),
     # weights
     "an empty path of weights": (
@@ -401,7 +404,7 @@ NOT_STORED: dict[str, tuple[Callable[[Any], object], str, type[Exception]]] = {
     "an entry": (lambda one: one.archive.read("no"), "the archive has no entry 'no'; names", KeyError),
     "an entry point": (
         lambda one: one.run({}, "no"),
-        "no entry point 'no'; the archive has none",
+        "no entry point 'no'; the archive has model/config; write entry='model/config'",
         LookupError,
     ),
     "a golden call": (lambda one: one.check("no"), "no example 'no'; the archive has none", LookupError),

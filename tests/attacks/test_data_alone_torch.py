@@ -97,7 +97,7 @@ def test_a_hook_of_a_trusted_name_is_registered() -> None:
     model.register_forward_hook(F.relu)
     with pytest.raises(
         UntrustedNamesError,
-        match=r"or open it with PackageImporter\(..., trust=\('torch.nn.functional:relu',\)\)",
+        match=r"open the archive with trust=\('torch.nn.functional:relu',\)",
     ):
         _load(forge.encoded(model))
     loaded = _load(forge.encoded(model), trust=("torch.nn.functional:relu",))
@@ -111,7 +111,8 @@ def test_the_plan_names_the_hook_that_loaders_refuse() -> None:
     exporter.save_object("m", "o", model)
     assert (
         "object m/o is refused by loaders: obj: a hook (_forward_hooks), torch.nn.functional:relu; store the "
-        "code that makes it, or open it with PackageImporter(..., trust=('torch.nn.functional:relu',))"
+        "code that makes it; if you trust it, open the archive with trust=('torch.nn.functional:relu',) "
+        "(--trust torch.nn.functional:relu)"
     ) in exporter.plan().warnings
 
 

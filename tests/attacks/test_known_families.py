@@ -51,31 +51,31 @@ def stacked(*methods: str) -> Any:
 NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     "a file to write": (
         lambda: stacked("tofile"),
-        "stack_method_ of StackingClassifier is 'tofile', a text that it never was",
+        "stack_method_ of StackingClassifier is 'tofile', an unexpected text",
     ),
     "a method that fits": (
         lambda: stacked("predict", "fit"),
-        "stack_method_ of StackingClassifier is 'fit', a text",
+        "stack_method_ of StackingClassifier is 'fit', an unexpected text",
     ),
     "no names": (
         lambda: changed(stacked(), stack_method_=[b"predict"]),
-        "is of a kind that it never had .list of bytes.",
+        "has an unexpected type .list of bytes.",
     ),
     "a chain": (
         lambda: changed(ClassifierChain(LogisticRegression()), chain_method_="set_params"),
-        "chain_method_ of ClassifierChain is 'set_params', a text",
+        "chain_method_ of ClassifierChain is 'set_params', an unexpected text",
     ),
     "a scorer": (
         lambda: changed(make_scorer(f1_score), _response_method="__init__"),
-        "_response_method of _Scorer is '__init__', a text",
+        "_response_method of _Scorer is '__init__', an unexpected text",
     ),
     "a folder": (
         lambda: Pipeline([("line", LINE)], memory="/tmp/kept"),
-        "memory of Pipeline is '/tmp/kept', and must be one of",
+        "memory of Pipeline is '/tmp/kept', expected one of",
     ),
     "thresholds that are none": (
         lambda: changed(IsotonicRegression().fit([0.0, 1, 2], [0.0, 1, 1]), X_thresholds_=["a", "b"]),
-        "X_thresholds_ of IsotonicRegression is of a kind that it never had .list of text.",
+        "X_thresholds_ of IsotonicRegression has an unexpected type .list of text.",
     ),
     "fewer thresholds": (
         lambda: changed(IsotonicRegression().fit([0.0, 1, 2], [0.0, 1, 1]), y_thresholds_=np.zeros(1)),

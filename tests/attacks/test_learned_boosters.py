@@ -27,7 +27,7 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         LIGHT,
         [],
         {"n_jobs": 100_000},
-        "n_jobs of LGBMClassifier is 100000, and must be from -1024 to",
+        "n_jobs of LGBMClassifier is 100000, expected -1024 to",
     ),
     "threads by another name": (
         LIGHT,
@@ -64,13 +64,13 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         LIGHT,
         [],
         {"metric": "auc num_threads=100000"},
-        "metric of LGBMClassifier is 'auc num_threads=100000', a text that it never was",
+        "metric of LGBMClassifier is 'auc num_threads=100000', an unexpected text",
     ),
     "the same in a list": (
         LIGHT,
         [[K.PACKED_LIST, "auc", "l2 output_result=/tmp/x"]],
         {"metric": -2},
-        "metric of LGBMClassifier is 'l2 output_result=/tmp/x', a text",
+        "metric of LGBMClassifier is 'l2 output_result=/tmp/x', an unexpected text",
     ),
     "the same in parameters": (
         LIGHT,
@@ -88,7 +88,7 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         LIGHT,
         [[K.PACKED_DICT, "l2 data", 1]],
         {"_other_params": -2},
-        "in _other_params: 'l2 data' is no parameter of LGBMClassifier",
+        "in _other_params: 'l2 data' is not a parameter of LGBMClassifier",
     ),
     "a name beside nothing": (
         LIGHT,
@@ -107,7 +107,7 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         EXTREME,
         [[K.PACKED_LIST, "x"]],
         {"callbacks": -2},
-        "callbacks of XGBClassifier is of a kind",
+        "callbacks of XGBClassifier has an unexpected type",
     ),
 }
 

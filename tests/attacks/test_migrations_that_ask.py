@@ -131,13 +131,13 @@ def test_an_attached_stored_migration_asks_the_instance_and_runs_nothing_of_it()
     RAN.clear()  # making one runs what it runs
     net.load_state_dict({"old": net.fc.weight.detach() + 1})
     assert RAN == []
-    with pytest.raises(MigrationError, match="'trap' of Attached is a Trap; a migration asks for numbers"):
+    with pytest.raises(MigrationError, match="'trap' of Attached is a Trap; expected a number"):
         net.load_state_dict({"old": net.fc.weight.detach(), "trap": net.fc.weight.detach()})
 
 
 @pytest.mark.parametrize("value", [Number(3), [3], {"a": 3}, None, b"3", 3j])
 def test_a_value_that_is_not_quite_a_number_is_not_compared(value: Any) -> None:
-    with pytest.raises(MigrationError, match="a gate asks for 'v'"):
+    with pytest.raises(MigrationError, match="a gate reads 'v'"):
         migrate(stored(drop("w", if_value={"v": 3})), {"w": 1, "v": value})
     assert list(migrate(stored(drop("w", if_value={"v": 3})), {"w": 1, "v": 3})) == ["v"]
 
@@ -153,7 +153,7 @@ def test_a_large_array_is_not_read_for_a_gate() -> None:
             raise AssertionError(f"{key} was read")
 
     with pytest.raises(
-        MigrationError, match=r"'v', which is float32\[1099511627776\]: it compares one number"
+        MigrationError, match=r"'v', which is float32\[1099511627776\]; expected an array of one"
     ):
         migrate(stored(drop("w", if_value={"v": 3})), Unread(w=1, v=1))
 

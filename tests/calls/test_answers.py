@@ -88,8 +88,8 @@ def test_shapes_and_dtypes_are_said_and_the_order_of_bytes_is_none() -> None:
         "the same bits"
     ]
     assert [str(one) for one in compare_answers({"a": np.ones(1)}, {"b": np.ones(1)})] == [
-        "it is in the archive, but not here",
-        "it is here, but not in the archive",
+        "only in the archive, missing here",
+        "only here, missing in the archive",
     ]
 
 

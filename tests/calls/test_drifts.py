@@ -99,7 +99,7 @@ def test_code_between_two_calls_is_of_the_submodule_around_them() -> None:
 
 def test_a_call_that_is_not_made_any_more_is_of_the_submodule_around_it() -> None:
     found = drift_between(lambda net: setattr(net, "skips", True))
-    assert (found.path, found.before, found.message) == ("", "adds", "it is not called here")
+    assert (found.path, found.before, found.message) == ("", "adds", "not called here")
 
 
 def test_a_later_call_is_named_by_its_number() -> None:

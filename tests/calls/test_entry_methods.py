@@ -28,14 +28,11 @@ class Scores(Estimator):
 
 @pytest.mark.parametrize("cls", [Estimator, Scores])
 def test_an_object_that_is_not_callable_names_the_methods_that_it_has(cls: type) -> None:
-    message = (
-        rf"a {__name__}\.{cls.__name__}, which cannot be called\. Name its method: predict or predict_proba, "
-        r"as method='predict' \(--callable\)\. An entry point calls"
-    )
+    message = rf"{__name__}\.{cls.__name__} cannot be called; name a method .*: method='predict'"
     with pytest.raises(EntryMethodError, match=message):
         entry_method(POINT, cls(), lambda cls, value: False)
 
 
 def test_an_object_without_any_of_them_names_none() -> None:
-    with pytest.raises(EntryMethodError, match=r"a builtins\.list, which cannot be called\. An entry point"):
+    with pytest.raises(EntryMethodError, match=r"builtins\.list cannot be called; load the object with"):
         entry_method(POINT, [], lambda cls, value: False)

@@ -74,9 +74,7 @@ def test_declared_types_come_before_learnt_ones() -> None:
 
 
 def test_a_declared_name_must_be_a_parameter_unless_any_name_is_taken() -> None:
-    with pytest.raises(
-        CallError, match="y is declared, and is no parameter; the parameters are x, scale, mask"
-    ):
+    with pytest.raises(CallError, match="takes= declares y; expected parameters: x, scale, mask"):
         learnt(forward, y="text")
     assert learnt(lambda x, **more: None, y="text") == "model(x: any, y: text (optional), ...)"
 
@@ -138,19 +136,19 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
     with pytest.raises(SchemaMismatchError) as caught:
         fitted_inputs(SCHEMA, {"mask": zeros(3), "y": 1})
     assert str(caught.value) == (
-        "inputs of entry point 'model' do not fit, and nothing was called: mask: found float32[3], expected "
-        "bool[*]?; y: it takes no such value; x: missing, expected float32[*, 4]. It takes x: float32[*, 4], "
+        "inputs of entry point 'model' do not fit, and it was not called: mask: found float32[3], expected "
+        "bool[*]?; y: unknown input; x: missing, expected float32[*, 4]. It takes x: float32[*, 4], "
         'mask: bool[*]?; mask.astype("bool") converts it'
     )
 
 
 def test_a_value_by_name_and_by_position_is_found_twice() -> None:
-    with pytest.raises(SchemaMismatchError, match="x: found it twice, by name and by position"):
+    with pytest.raises(SchemaMismatchError, match="x: given twice, by name and by position"):
         fitted_inputs(SCHEMA, {"arg0": zeros(1, 4), "x": zeros(1, 4)})
 
 
 def test_a_position_behind_the_last_is_no_value() -> None:
-    with pytest.raises(SchemaMismatchError, match="arg3: it takes no such value"):
+    with pytest.raises(SchemaMismatchError, match="arg3: unknown input"):
         fitted_inputs(SCHEMA, {"arg0": zeros(1, 4), "arg3": 1})
 
 

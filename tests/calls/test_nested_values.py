@@ -29,7 +29,7 @@ WRAP: dict[str, Callable[[Any], Any]] = {
     "mapping": lambda inner: OrderedDict(a=None, b=inner),
     "dataclass": Held,
 }
-TOLD = r"^{} is nested more than 100 deep, or holds itself: only values"
+TOLD = r"^{} is nested more than 100 deep, or contains itself"
 
 
 def nested(kind: str, depth: int) -> Any:

@@ -53,9 +53,9 @@ def test_the_type_of_a_table_names_its_columns() -> None:
 @pytest.mark.parametrize(
     ("frame", "told"),
     [
-        (FRAME.rename(columns={"age": 3}), r"columns 3, 'score', .*each needs a text of its own"),
-        (FRAME[["age", "age"]], r"columns 'age', 'age': each needs a text of its own"),
-        (FRAME.astype({"city": "category"}), r"column 'city' has the dtype category, .*frame\.astype\("),
+        (FRAME.rename(columns={"age": 3}), r"columns 3, 'score', .*names that are text and differ"),
+        (FRAME[["age", "age"]], r"columns 'age', 'age'; expected names that are text and differ"),
+        (FRAME.astype({"city": "category"}), r"column 'city' has the dtype category; .*frame\.astype\("),
         (FRAME.assign(city=[[1], [2], [3], [4]]), r"column 'city' has the dtype object"),
     ],
 )

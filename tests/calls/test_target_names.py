@@ -46,12 +46,12 @@ def test_a_target_is_an_object_or_what_a_factory_makes(project: Project) -> None
 @pytest.mark.parametrize(
     ("target", "kwargs", "message"),
     [
-        ("shop", {}, "target 'shop' is a module: name the object or factory, as shop:name"),
+        ("shop", {}, "target 'shop' is a module; name an object or a factory in it: shop:name"),
         ("shop:", {}, "target 'shop:': expected package.module or package.module:name"),
         (":net", {}, "expected package.module"),
         ("nowhere:net", {}, "target nowhere:net: No module named 'nowhere'"),
         ("shop:absent", {}, "target shop:absent: module 'shop' has no attribute 'absent'"),
-        ("shop:net", {"a": 1}, "target shop:net is an object, no factory: it takes no arguments"),
+        ("shop:net", {"a": 1}, "target shop:net is an object and takes no arguments"),
         ("shop:fails", {}, "target shop:fails: calling it failed: ZeroDivisionError: division by zero"),
     ],
 )
@@ -81,7 +81,9 @@ def test_a_kellet_module_gets_tensors_and_gives_arrays() -> None:
 
 
 def test_a_result_that_is_no_array_is_refused_with_its_path() -> None:
-    with pytest.raises(CallError, match=r"output\.1 is a object: only arrays, tensors, numbers, text"):
+    with pytest.raises(
+        CallError, match=r"output\.1 is of type object; expected arrays, tensors, numbers, text"
+    ):
         call_with_arrays(lambda: (1, object()), {})
 
 
@@ -109,16 +111,14 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
         file.writestr("w.npy", b"\x93NUMPY\2\0\5\0\0\0foo()")
         file.writestr("text", b"text")
-    with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: (a Call|Call\(.*\))\); make one"):
+    with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: (a Call|Call\(.*\))\); make it"):
         load_inputs(str(tmp_path / "bad.npz"))
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
         file.writestr("text", b"text")
-    with pytest.raises(
-        CallError, match=r"bad.npz, entry 'text': it does not begin as an array does; make one"
-    ):
+    with pytest.raises(CallError, match=r"bad.npz, entry 'text': not an array; make the file"):
         load_inputs(str(tmp_path / "bad.npz"))
     np.save(tmp_path / "x.npy", np.ones(2))
-    told = r"x.npy is one array without a name; make it with numpy.savez\('x.npz', x=array\)"
+    told = r"x.npy has one array without a name; .*numpy.savez\('x.npz', x=array\)"
     with pytest.raises(CallError, match=told):
         load_inputs(str(tmp_path / "x.npy"))
 
@@ -126,9 +126,9 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["y"], "missing a required argument: 'input'; found y; expected .* parameters: input$"),
-        ([], "missing a required argument: 'input'; found no arrays; expected .*: input$"),
-        (["arg0", "arg1"], "too many positional arguments; found arg0, arg1; expected .*: input$"),
+        (["y"], "missing a required argument: 'input'; found y; expected input$"),
+        ([], "missing a required argument: 'input'; found none; expected input$"),
+        (["arg0", "arg1"], "too many positional arguments; found arg0, arg1; expected input$"),
     ],
 )
 def test_inputs_that_are_no_call_are_told_with_the_parameters(names: list[str], message: str) -> None:
@@ -138,7 +138,7 @@ def test_inputs_that_are_no_call_are_told_with_the_parameters(names: list[str], 
 
 def test_annotations_may_name_what_is_not_there() -> None:
     double = defined("def double(values: NotHere) -> NotHere: return 2 * values", "double")
-    with pytest.raises(CallError, match=r"'values'; found x; expected arrays named for parameters: values$"):
+    with pytest.raises(CallError, match=r"'values'; found x; expected values$"):
         call_with_arrays(double, {"x": np.ones(2)})
 
 
@@ -179,5 +179,5 @@ def test_other_files_and_objects_are_refused(tmp_path: Path) -> None:
     (tmp_path / "w.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(LegacyFormatError, match=r"w\.h5: found b'.*' at its start; expected a file of torch"):
         load_weights(nn.Linear(1, 1), tmp_path / "w.h5")
-    with pytest.raises(WeightsError, match=r"int takes no weights: it has no load_state_dict\(\)"):
+    with pytest.raises(WeightsError, match=r"int takes no weights: it has no method load_state_dict\(\)"):
         load_weights(3, tmp_path / "w.npz")

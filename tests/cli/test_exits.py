@@ -253,7 +253,7 @@ def test_a_function_of_a_migration_that_ends_leaves_no_file(
             "was not found: module 'exitshop.net' has no attribute 'doubel'",
         ),
         ("nowhere", "pass", "exitshop.nte:double", 4, "was not found: No module named 'exitshop.nte'"),
-        ("nowhere", "pass", "exitshop.net:At", 1, "'exitshop.net:At' returned At, not an array"),
+        ("nowhere", "pass", "exitshop.net:At", 1, "'exitshop.net:At' returned At; expected an array"),
     ],
 )
 def test_a_function_of_a_migration_that_fails_has_the_code_of_one_that_ends(

@@ -205,7 +205,7 @@ def test_one_way_steps_are_named_when_going_back(run: Run) -> None:
 
 MISTAKES = {
     'rename = "fc.b"\nto = "norm"': [
-        "m.toml:1: rename fc.b -> norm: two values with one name:",
+        "m.toml:1: rename fc.b -> norm: two values get one key:",
         "'norm' would come from 'fc.b' and from 'norm'",
     ],
     'split = "norm"\nto = ["a", "b", "c"]': [
@@ -217,7 +217,10 @@ MISTAKES = {
         "function 'no.such:f' was not found: No module named 'no'",
     ],
     'rename = "not.there"\nto = "x"': ["steps that match no key:", "m.toml:1: rename not.there -> x"],
-    'drop = "{"\n\n[[step]]\nrename = "a"\nto = "{b}"': ["m.toml:1: template '{'", "m.toml:4: hole 'b'"],
+    'drop = "{"\n\n[[step]]\nrename = "a"\nto = "{b}"': [
+        "m.toml:1: template '{'",
+        "m.toml:4: '{b}' has the hole 'b'",
+    ],
 }
 
 
@@ -232,7 +235,7 @@ def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: 
 
 FAILING = {
     "def f(value):\n    raise KeyError('grid')\n": "'norm': function 'helping:f' raised KeyError: 'grid'",
-    "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int, not an array",
+    "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int; expected an array",
     "1 / 0\n": "'norm': function 'helping:f' was not found: importing helping raised ZeroDivisionError: ",
     "def f(:\n": "'norm': function 'helping:f' was not found: importing helping raised SyntaxError: ",
 }
@@ -271,7 +274,7 @@ def test_irreversible_steps_and_constants_that_do_not_fit_point_at_their_lines(r
     Path("m.toml").write_text('\n[[step]]\ndefault = "x"\nfill = 256\nshape = [2]\ndtype = "uint8"\n')
     for more in (["--plan"], ["-o", "new.kellet"]):
         code, _, errors = run("migrate", "old.npz", "--with", "m.toml", *more)
-        assert (code, errors) == (1, "kellet: m.toml:2: default x: fill = 256: uint8 goes from 0 to 255\n")
+        assert (code, errors) == (1, "kellet: m.toml:2: default x: fill = 256: uint8 holds 0 to 255\n")
 
 
 def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
@@ -288,7 +291,7 @@ def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
     code, _, errors = run(*arguments, "--unknown", "error", "-o", "other.safetensors")
     assert code == 1
     assert errors.startswith(
-        "kellet: no step of migration 'm' (m.toml) knows 2 keys:\n    fc.kernel\n    norm\n"
+        "kellet: no step of migration 'm' (m.toml) matches 2 keys:\n    fc.kernel\n    norm\n"
     )
     assert not Path("other.safetensors").exists()
 
@@ -302,10 +305,7 @@ def test_the_target_answers_what_a_migration_asks_also_when_it_is_written(run: R
     code, _, errors = run(*arguments, "-o", "new.safetensors")
     assert code == 1
     assert "m.toml:1: rename fc.kernel -> 0.weight:\n" in errors
-    assert (
-        "asks for '0.weight' of the module, and there is none here; give it (module=, on the command"
-        in errors
-    )
+    assert "the step needs '0.weight' of a module; give one: module=model (command: --target" in errors
     assert run(*arguments, "-o", "new.safetensors", "--target", "shop:build")[0] == 0
     assert values("new.safetensors")["0.weight"] == OLD["fc.kernel"].reshape(2, 3).tolist()
     assert "0.bias" in values("new.safetensors")
@@ -454,9 +454,9 @@ def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
         "the draft\n"
     )
     assert out.splitlines()[-5:] == [
-        "# Old keys that could not be placed (write a rename or a drop for them):",
+        "# Old keys without a match (write a rename or a drop for each):",
         "#     norm",
-        "# New keys that nothing gives a value to:",
+        "# New keys without a value (write a rename or a default for each):",
         "#     1.weight",
         "#     1.bias",
     ]

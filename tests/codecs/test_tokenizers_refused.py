@@ -191,5 +191,5 @@ def test_a_part_written_in_python_is_refused_with_what_to_do() -> None:
     made.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Own())
     refusals = encode(made).refusals
     assert len(refusals) == 1
-    assert "the library tokenizers cannot write it" in refusals[0].reason
-    assert "keep parts of your own in Python beside the tokenizer" in refusals[0].options[0]
+    assert "tokenizers cannot save it" in refusals[0].reason
+    assert "set your own parts again after loading" in refusals[0].options[0]

@@ -48,13 +48,13 @@ def test_a_formula_is_python_that_the_library_evaluates_and_is_refused() -> None
 def test_a_text_in_the_place_of_a_formula_is_refused() -> None:
     made = fitted()
     made._model = changed(made._model, formula="__import__('os').system('true')")
-    with pytest.raises(ObjectBuildError, match="was made of a formula, which is evaluated as Python"):
+    with pytest.raises(ObjectBuildError, match="was made from a formula, which is evaluated as Python"):
         round_trip(made)
 
 
 @pytest.mark.parametrize("other", [{"predict": 1}, [1], np.ones(2)], ids=["a dict", "a list", "an array"])
 def test_a_cox_model_asks_nothing_but_a_model_of_lifelines(other: Any) -> None:
-    with pytest.raises(ObjectBuildError, match=r"_model of CoxPHFitter, .* not a model of lifelines"):
+    with pytest.raises(ObjectBuildError, match=r"_model of CoxPHFitter is .*; expected a model of lifelines"):
         round_trip(changed(fitted(), _model=other))
 
 

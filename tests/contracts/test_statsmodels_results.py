@@ -88,17 +88,17 @@ def wrapped(results: Any) -> Any:
 HELD: dict[str, tuple[Callable[[], Any], str]] = {
     "a namespace": (
         lambda: with_model(SimpleNamespace(**PARTS)),
-        "model of OLSResults, .* is of type SimpleNamespace, not a model of statsmodels",
+        "model of OLSResults is of type SimpleNamespace; expected a model of statsmodels",
     ),
     "a bunch": (lambda: with_model(Bunch(**PARTS)), "model of OLSResults, .* of type Bunch"),
     "a series with labels": (lambda: with_model(pd.Series(PARTS)), "model of OLSResults, .* of type Series"),
     "what asks another one": (
         lambda: with_model(FrozenEstimator(SimpleNamespace(**PARTS))),
-        "estimator of FrozenEstimator is of a kind that it never had",  # before anything is built
+        "estimator of FrozenEstimator has an unexpected type",  # before anything is built
     ),
     "the data of a model": (
         lambda: with_data(SimpleNamespace(**PARTS)),
-        "data of OLS, .* is of type SimpleNamespace, not a model of statsmodels",
+        "data of OLS is of type SimpleNamespace; expected a model of statsmodels",
     ),
     "what is wrapped": (
         lambda: wrapped(SimpleNamespace(model=SimpleNamespace(**PARTS))),
@@ -106,7 +106,7 @@ HELD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a text at the data": (
         lambda: with_data(changed(FITS["ols"]().model.data, model_spec=TEXT)),
-        "ModelData was made of a formula, which is evaluated as Python",
+        "ModelData was made from a formula, which is evaluated as Python",
     ),
     "a number": (lambda: with_model(1), "model of OLSResults, .* of type int"),
 }

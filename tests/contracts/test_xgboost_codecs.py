@@ -119,5 +119,5 @@ def test_names_of_categories_come_along() -> None:
 
 def test_a_booster_without_a_model_is_refused_with_what_helps() -> None:
     (found,) = encode(Booster()).refusals
-    assert "would not be read again" in found.reason
+    assert "could not be loaded again" in found.reason
     assert "train it first" in found.options[0]

@@ -316,9 +316,9 @@ def test_what_cannot_be_placed_is_said_and_left_alone():
     assert not replace(draft, unplaced=()).is_complete
     assert list(migrated) == list(old)
     assert str(draft).splitlines()[-4:] == [
-        "# Old keys that could not be placed (write a rename or a drop for them):",
+        "# Old keys without a match (write a rename or a drop for each):",
         "#     strange",
-        "# New keys that nothing gives a value to:",
+        "# New keys without a value (write a rename or a default for each):",
         "#     other.thing",
     ]
 
@@ -328,29 +328,29 @@ SHAPES_ALONE = {
         state(x__weight=B, y__weight=B),
         state(p__weight=B, s__weight=B),
         [
-            "x.weight -> p.weight  (the same shape, and the same place in the order)",
-            "y.weight -> s.weight  (the same shape, and the same place in the order)",
+            "x.weight -> p.weight  (the same shape and position)",
+            "y.weight -> s.weight  (the same shape and position)",
         ],
     ),
     "other last words, too": (
         state(alpha=B, omega=B),
         state(x__running_mean=B, y__tau=B),
         [
-            "alpha -> x.running_mean  (the same shape, and the same place in the order)",
-            "omega -> y.tau  (the same shape, and the same place in the order)",
+            "alpha -> x.running_mean  (the same shape and position)",
+            "omega -> y.tau  (the same shape and position)",
         ],
     ),
     "nothing else of that shape": (
         state(cls_token=(1, 1, 7), fc__weight=W),
         state(pos_embed=(1, 1, 7), fc__weight=W),
-        ["cls_token -> pos_embed  (the same shape, and nothing else has these shapes)"],
+        ["cls_token -> pos_embed  (the same shape, and no other keys have these shapes)"],
     ),
     "cut": (
         state(alpha=(6, 3)),
         state(x=(2, 3), y=(2, 3), z=(2, 3)),
         [
             (
-                "split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 make the parts; they are in the "
+                "split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 are the parts; in the "
                 "order of the keys: check it)"
             )
         ],
@@ -358,7 +358,7 @@ SHAPES_ALONE = {
     "stacked": (
         state(p__0__w=(4, 3), p__1__w=(4, 3)),
         state(rho=(2, 4, 3)),
-        ["merge p.{n:int}.w -> rho  (2 keys, one behind the other, with the shape of the new ones)"],
+        ["merge p.{n:int}.w -> rho  (2 keys, stacked to the shape of the new ones)"],
     ),
 }  # fmt: skip
 
@@ -370,14 +370,14 @@ def test_no_step_is_written_on_shape_alone_but_the_guess_is_told(case):
     assert (draft.migration.steps, draft.is_complete) == ((), False)
     assert list(draft.guesses) == guesses
     text = str(draft)
-    assert "# They could be the same, by shape or place alone; write the step if it is so:\n" in text
+    assert "# Possible pairs, by shape or order only; if they are right, write a rename:\n" in text
     assert all(f"#     {guess}\n" in text for guess in guesses)
     assert parse_migration(text).steps == ()
 
 
 def test_a_lone_key_whose_shape_fits_transposed_is_told_and_no_step_is_written():
     draft = suggest_migration(state(kernel=(3, 4), fc__bias=B), state(zzz=(4, 3), fc__bias=B))
-    guess = "kernel -> zzz  (the shape turned round: transforms = [{ transpose = true }])"
+    guess = "kernel -> zzz  (transposed: transforms = [{ transpose = true }])"
     assert (draft.migration.steps, draft.guesses, draft.is_complete) == ((), (guess,), False)
 
 
@@ -436,7 +436,7 @@ def test_a_prefix_that_was_chosen_among_equals_says_so():
     old = {f"{prefix}.{key}": value for prefix in ("model", "ema") for key, value in new.items()}
     draft = suggest_migration(old, new)
     assert draft.reasons[0] == (
-        "prefix 'ema.' goes away: 2 keys of the same name and shape; as many are behind 'model.': check it"
+        "prefix 'ema.' goes away: 2 keys of the same name and shape; 'model.' would fit as well: check it"
     )
     assert list(migrate(draft.migration, old)) == list(new)
     alone = suggest_migration({f"ema.{key}": value for key, value in new.items()}, new)
@@ -502,8 +502,11 @@ def test_text_of_a_file_says_the_same_as_the_migration():
     read = parse_migration(format_migration(migration))
     assert format_migration(read) == format_migration(migration)
     assert (read.name, read.since, read.to, read.target) == ("na\nme", 1, 3, "p:C")
-    with pytest.raises(MigrationError, match="cannot be written down"):
-        format_migration(Migration("own", [rename("a", "b", object())]))
+    own = rename("a", "b")
+    with pytest.raises(MigrationError, match="cannot be stored"):
+        format_migration(Migration("own", [replace(own, transforms=(object(),))]))
+    with pytest.raises(MigrationError, match="name it: NamedFunction"):
+        rename("a", "b", np.negative)
 
 
 # How the projection is called that is those of queries, keys and values at once.

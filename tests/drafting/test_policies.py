@@ -34,7 +34,7 @@ def plan_of(project: Project, policy: object, *, mock: bool = False) -> PackageE
 def test_every_line_has_its_reason(project: Project) -> None:
     text = suggested_policy(plan_of(project, "auto").plan(), of="net.model")
     assert text.startswith(
-        "# What net.model needs, one rule for each package. The first rule that matches decides.\n"
+        "# The packages that net.model needs, one rule each. The first rule that matches decides.\n"
     )
     lines = [line for line in text.splitlines() if "action" in line]
     assert len(lines) == 2

@@ -105,10 +105,10 @@ def test_problems_of_attached_migrations_are_held() -> None:
     class Net(kellet.nn.Module):
         _version = 2
 
-    with pytest.raises(PackageError, match=r"does not say which version.*\nand 15 more$") as told:
+    with pytest.raises(PackageError, match=r"has no version.*\nand 15 more$") as told:
         attach(Net, *(Migration(name, [drop("mask")]) for name in MANY))
     assert told.value.problems == tuple(
-        f"migration {name!r} does not say which version it reaches: write to=" for name in MANY
+        f"migration {name!r} has no version; write Migration(..., to=2)" for name in MANY
     )
 
 
@@ -191,7 +191,7 @@ ONE_LINE: dict[str, tuple[Callable[[], Any], str, Any]] = {
     "modules": (_no_module, "below 'net' there are ", tuple(f"net.{name}" for name in MANY)),
     "modules that are not allowed": (_disallowed, "external modules 'name00', ", tuple(MANY)),
     "parts of an answer": (_answers, "name00, name01", tuple(MANY)),
-    "inputs": (_schema, "do not fit, and nothing was called", [f"{name}: found" for name in MANY]),
+    "inputs": (_schema, "do not fit, and it was not called", [f"{name}: found" for name in MANY]),
     "inputs without a first": (
         lambda: call_with_arrays(print, {"arg1": np.ones(1), **dict.fromkeys(MANY, np.ones(1))}),
         "inputs arg1, name00",

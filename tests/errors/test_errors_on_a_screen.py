@@ -140,7 +140,7 @@ def test_long_text_of_kellet_keeps_its_beginning_and_its_end(kind: type[Exceptio
 
 
 def test_keys_that_no_step_knows_are_told_by_ten_and_held_in_problems() -> None:
-    with pytest.raises(MigrationError, match=r"knows 20,001 keys:\n    layers\.0\.weight\n") as told:
+    with pytest.raises(MigrationError, match=r"matches 20,001 keys:\n    layers\.0\.weight\n") as told:
         migrate(Migration("few", [], unknown="error"), dict.fromkeys([*MANY, "z" * 10_000], np.ones(1)))
     assert _height(told.value) <= 40
     assert "\n    and 19,991 more\nWrite steps for them" in str(told.value)
@@ -153,7 +153,7 @@ def test_steps_that_match_no_key_are_told_by_ten_and_held_in_problems() -> None:
     with pytest.raises(MigrationError) as told:
         plan.require_matched()
     assert _height(told.value) <= 40
-    assert "    and 60 more\nCorrect the name" in str(told.value)
+    assert "    and 60 more\nCorrect the key" in str(told.value)
     assert len(told.value.problems) == 70
 
 

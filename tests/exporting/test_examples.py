@@ -189,7 +189,7 @@ def test_a_tuple_or_list_that_was_meant_as_arguments_is_told_apart(shop: Any, ki
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     with pytest.raises(
         ArgumentError,
-        match=f"encode does not take a {kind.__name__} of 2; give several arguments as packager",
+        match=r"encode takes several; write example=packager\.Example\(text, upper\)",
     ):
         exporter.save_object("shop", "thing", _Two(), example=kind(("a", True)), method="encode")
     assert exporter.plan().objects == ()
@@ -200,7 +200,7 @@ def test_an_argument_that_is_missing_is_told_with_the_way_to_give_it(shop: Any) 
     exporter.save_object("shop", "thing", shop.words, example="a b", method="between")
     (problem,) = exporter.plan().problems
     assert "missing a required argument: 'last'; found arg0" in problem.context
-    assert problem.context.endswith("In example=, give several as packager.Example(*args)")
+    assert problem.context.endswith("In example=, write packager.Example(first, last)")
 
 
 class _Two:
@@ -253,16 +253,16 @@ class _Frame:
     [
         (
             {"ids": X},
-            r"argument arg0 is a dict, and a check stores .*; give each array as an argument of its own:",
+            r"argument arg0 is of type dict; expected .*, give each array as an argument of its own:",
         ),
-        (Example(x=object()), r"argument x is a object, and a check stores arrays"),
+        (Example(x=object()), r"argument x is of type object; expected arrays"),
         (
             slice(1, 2),
-            r"is a slice, and a check stores .*; save an object .* whose method makes the slice of",
+            r"is of type slice; expected .*, save a wrapper whose method .* makes the slice",
         ),
-        ([X, X[:1]], r"argument arg0 is a list, and a check stores arrays"),
-        (_Frame(), r"argument arg0: a _Frame of tests is a table that a check cannot store: give a pandas\."),
-        (Example(X, arg0=X), r"rename 'arg0', which checks use for an argument by position"),
+        ([X, X[:1]], r"argument arg0 is of type list; expected arrays"),
+        (_Frame(), r"argument arg0: found a _Frame of tests; expected a pandas\."),
+        (Example(X, arg0=X), r"'arg0' is reserved for an argument by position"),
     ],
 )
 def test_what_no_check_can_store_is_told_with_what_can(shop: Any, example: Any, told: str) -> None:
@@ -412,7 +412,7 @@ def test_an_object_that_raises_where_it_is_asked_is_called_or_refused_by_type() 
 def test_an_array_that_means_more_than_its_numbers_is_refused() -> None:
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
     refused = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    told = "argument arg0 is a MaskedArray, and a check stores plain arrays alone: give numpy.asarray"
+    told = "argument arg0 is of type MaskedArray; expected a plain array: write numpy.asarray"
     with pytest.raises(ArgumentError, match=told):
         refused.save_object("model", "model", Raising(), example=masked)
 

@@ -82,7 +82,7 @@ def test_a_call_that_does_not_fit_is_refused_before_anything_is_built_or_called(
     file = export(reader, {"words": ["a"]})
     with PackageImporter(file) as importer:
         with pytest.raises(
-            SchemaMismatchError, match=r"words: found int, expected list\[text\]; more: it takes no"
+            SchemaMismatchError, match=r"words: found int, expected list\[text\]; more: unknown input"
         ):
             importer.run({"words": 3, "more": 1})
         assert importer.modules == {}
@@ -117,7 +117,7 @@ def test_declarations_are_stored_and_completed_by_calls(reader: Any) -> None:
     [
         (
             {"takes": {"word": "text"}},
-            "word is declared, and is no parameter; the parameters are words, scale",
+            "takes= declares word; expected parameters: words, scale",
         ),
         ({"takes": {"words": "text"}}, r"words: found list\[text\], expected text"),
         ({"gives": {"output.words.0": "int"}}, "output.words.0: found text, expected int"),

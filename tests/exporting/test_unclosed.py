@@ -51,7 +51,7 @@ def test_one_that_is_collected_warns_and_leaves_nothing(
 ) -> None:
     held = begun(tmp_path / "net.kellet")
     hold(held[0])
-    with pytest.warns(ResourceWarning, match=r"unclosed exporter: .*net\.kellet was not written; use"):
+    with pytest.warns(ResourceWarning, match=r"unclosed exporter: .*net\.kellet was not written; write"):
         collect(held)
     assert list(tmp_path.iterdir()) == []
 

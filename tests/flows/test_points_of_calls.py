@@ -300,13 +300,13 @@ def test_what_cannot_be_called_names_what_can(there: dict[str, Any]) -> None:
     assert there["no entry"] == [
         1,
         (
-            "kellet: no entry point 'kettel'; the archive has model, and the objects model/model: name one "
-            "of these as the entry (--entry)\n"
+            "kellet: no entry point 'kettel'; the archive has model, model/model; write entry='model' "
+            "(--entry model)\n"
         ),
     ]
     code, errors = there["a hidden method"]
     assert code == 1
-    assert "'_hidden' is not the name of a public method. An entry point calls the object itself" in errors
+    assert "'_hidden' is not the name of a public method" in errors
 
 
 def test_a_closed_archive_says_so(there: dict[str, Any]) -> None:

@@ -369,8 +369,8 @@ FOUND: dict[str, Any] = {
     "unknown: error": [
         1,
         (
-            "kellet: no step of migration 'few' (few.toml) knows 2 keys:\n    mast.flag\n    keel_w\n"
-            'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)\n'
+            "kellet: no step of migration 'few' (few.toml) matches 2 keys:\n    mast.flag\n    keel_w\n"
+            'Write steps for them, or leave them out: unknown="drop" (command: --unknown drop)\n'
         ),
     ],
     "what was kept": [
@@ -385,7 +385,7 @@ FOUND: dict[str, Any] = {
         False,
         ["kellet", "kellet.nn", "packager", "packager.migrations", "shelf"],
     ],
-    "fill": [1, "", "kellet: fill.toml:5: default hull.0.count: fill = 300: uint8 goes from 0 to 255\n"],
+    "fill": [1, "", "kellet: fill.toml:5: default hull.0.count: fill = 300: uint8 holds 0 to 255\n"],
     "back": [
         1,
         "",

@@ -313,7 +313,7 @@ def test_golden_calls_are_run_all_or_one(monkeypatch: pytest.MonkeyPatch) -> Non
     assert running.run_checks(_opened(CHECKS)) == ("one", "two")
     assert running.run_checks(_opened(CHECKS), "two") == ("two",)
     assert running.run_checks(_opened([])) == ()
-    for checks, there in ((CHECKS, "one, two"), ([], "none")):
+    for checks, there in ((CHECKS, "one, two"), ([], "none; store one with .*")):
         with pytest.raises(NotStoredError, match=f"^no example 'three'; the archive has {there}$"):
             running.run_checks(_opened(checks), "three")
     twice = [CHECKS[0], CheckRecord("two", "model", "b.in", "a.in")]

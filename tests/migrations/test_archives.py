@@ -334,7 +334,9 @@ def test_regular_expressions_out_of_an_archive_are_read_as_text_alone(pattern):
     ((migration,),) = unpack_migrations(stored_pattern(pattern)).values()
     assert patterns_of(migration) == (pattern,)
     assert pack_migrations({"a:A": [migration]}) == stored_pattern(pattern)
-    with pytest.raises(ArchiveError, match="stored migrations, 0, step 0: pattern = 3 is int, expected str"):
+    with pytest.raises(
+        ArchiveError, match="stored migrations, 0, step 0: pattern = 3: found int, expected str"
+    ):
         unpack_migrations(stored_pattern(3))
 
 
@@ -358,19 +360,19 @@ def test_reading_stored_migrations_imports_nothing_and_refuses_other_spellings()
         with pytest.raises(ArchiveError, match="expected a list of tables"):
             unpack_migrations(data)
     table = {"name": "m", "class": "a:A", "step": []}
-    with pytest.raises(ArchiveError, match="a:A has two of this name"):
+    with pytest.raises(ArchiveError, match="a:A has two migrations of this name"):
         unpack_migrations(pack([table, table]))
 
     for table, message in (
         (
             {"name": "m", "class": "a:A", "step": [{"spin": 1}]},
-            "stored migrations, 0, step 0: a step has one of",
+            "stored migrations, 0, step 0: a step needs one of",
         ),
         ({"name": "m", "step": []}, "no name, or no class"),
         ({"class": "a:A", "name": "", "step": []}, "no name, or no class"),
         ({"name": "m", "class": "a:A", "step": [], "colour": 1}, "unknown 'colour'"),
-        ({"name": "m", "class": "a:A", "step": 3}, "step = 3 is int, expected list"),
-        ({"name": "m", "class": "a:A", "step": [], "to": 1, "from": 2}, "versions only rise"),
+        ({"name": "m", "class": "a:A", "step": 3}, "step = 3: found int, expected list"),
+        ({"name": "m", "class": "a:A", "step": [], "to": 1, "from": 2}, "expected a higher version"),
         (
             {"name": "m", "class": "a:A", "step": [{"drop": "x", "before": 1, "unless": "y"}]},
             "not spelled as",
@@ -396,7 +398,7 @@ def test_a_migration_that_cannot_be_written_down_stops_the_export_with_its_reaso
     exporter.save_object("model", "model", net.Net())
     (problem,) = exporter.plan().problems
     assert problem.subject == "migrations of shop.net:Net"
-    assert "cannot be written down; make it a function at the top of a module" in problem.context
+    assert "cannot be stored; move it into a function of a module" in problem.context
 
 
 def test_a_closed_importer_frees_the_classes_that_migrations_were_attached_to(net, tmp_path):

@@ -103,11 +103,11 @@ def test_the_version_may_be_a_value_of_the_state_dict() -> None:
         (
             {"w": 1, "v": np.ones(2)},
             [],
-            r"a gate asks for 'v', which is float64\[2\]: it compares one number",
+            r"a gate reads 'v', which is float64\[2\]; expected an array of one element",
         ),
-        ({"w": 1, "v": [1]}, [], "a gate asks for 'v', which is of type list: it compares numbers"),
+        ({"w": 1, "v": [1]}, [], "a gate reads 'v', which is of type list; expected a number"),
         ({"w": 1, "v": np.zeros(())}, [rename("v", "v", NamedFunction("math:sqrt"))], None),
-        ({"w": 1, "v": "old"}, [], r"'v' is the text 'old'; a version is a number"),
+        ({"w": 1, "v": "old"}, [], r"version_key: found the text 'old' under 'v'; expected a number"),
     ],
 )
 def test_a_value_that_cannot_be_compared_is_an_error_at_its_step(
@@ -117,7 +117,7 @@ def test_a_value_that_cannot_be_compared_is_an_error_at_its_step(
     if message is not None and "version" in message:
         gates = {"before": 2, "version_key": "v"}
     migrations = [Migration("first", steps), Migration("m", [drop("w", line="m.toml:7", **gates)])]
-    match = message or "a gate asks for 'v', which a function or a merge makes: that is not done for a plan"
+    match = message or "a gate reads 'v', which a function or a merge makes"
     with pytest.raises(MigrationError, match=rf"m\.toml:7: drop w:\s+'w': {match}"):
         plan_migration(migrations, state)
 
@@ -180,7 +180,7 @@ def test_the_path_of_a_property_may_have_the_holes_of_the_step() -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("width", "'width' of Block is a property; .* and runs no code of it"),
+        ("width", "'width' of Block is a property; expected a number"),
         ("forward", "'forward' of Block is a function"),
         ("config", "'config' of Block is a dict"),
         ("norm.nothing", "Block has no 'norm.nothing'"),
@@ -196,9 +196,7 @@ def test_what_is_no_data_of_the_module_is_an_error_at_its_step(path: str, messag
 
 def test_without_a_module_a_step_that_asks_for_it_says_so() -> None:
     for step in (drop("w", if_module={"heads": 4}), rename("w", "w", Permute(0, ("heads", -1), (1, 0)))):
-        with pytest.raises(
-            MigrationError, match=r"asks for 'heads' of the module, and there is none here; give"
-        ):
+        with pytest.raises(MigrationError, match=r"the step needs 'heads' of a module; give one"):
             keys(step, {"w": np.ones(8)})
         assert keys(step, {"x": np.ones(8)}) == ["x"]
 
@@ -236,7 +234,7 @@ def test_heads_of_the_configuration_go_into_a_permutation_and_come_back() -> Non
 @pytest.mark.parametrize("heads", [True, 2.0, "4", None])
 def test_a_length_of_the_module_is_a_whole_number(heads: Any) -> None:
     step = rename("w", "w", Permute(0, ("config.heads", -1), (1, 0)))
-    with pytest.raises(MigrationError, match=rf"'config.heads' of the module is {heads!r}; a whole number"):
+    with pytest.raises(MigrationError, match=rf"'config.heads' of the module is {heads!r}; expected an int"):
         keys(step, {"w": np.ones(8)}, module={"config": {"heads": heads}})
 
 
@@ -249,7 +247,9 @@ def test_a_value_takes_the_shape_that_the_module_has() -> None:
     assert migrate(Migration("m", [step]), state, module=shapes)["0.fc.weight"].shape == (4, 16)
     with pytest.raises(MigrationError, match=r"'0.table': reshape of \(63\) \(63 elements\) to \(8, 8\)"):
         keys(step, {"0.table": np.ones(63)}, module=net)
-    with pytest.raises(MigrationError, match=r"Sequential has no array '3.fc.weight' of a known shape"):
+    with pytest.raises(
+        MigrationError, match=r"the step needs the shape of '3.fc.weight', and Sequential has no such array"
+    ):
         keys(step, {"3.table": np.ones(64)}, module=net)
 
 
@@ -324,8 +324,8 @@ def test_a_function_that_ends_the_process_is_told_with_step_and_key() -> None:
     [
         ("failing", None, r"raised IndexError: no axis 1 \(.*test_asking\.py, line \d+\)"),
         ("failing", "target", r"raised IndexError: no axis 1 \("),
-        ("forgetting", None, "returned NoneType, not an array"),
-        ("shrinking", "target", r"made float64\[1\]; the migration says float64\[3\]"),
+        ("forgetting", None, "returned NoneType; expected an array"),
+        ("shrinking", "target", r"returned float64\[1\]; expected float64\[3\]"),
     ],
 )
 def test_a_function_that_fails_is_told_with_step_and_key(name: str, result: Any, message: str) -> None:
@@ -388,25 +388,28 @@ def test_what_asks_is_written_and_stored_and_read_as_it_was(step: Step) -> None:
     [
         (
             'drop = "w"\nif_value = { v = [1] }',
-            "if_value: 'v' is compared with a number of 64 bits, a truth value or",
+            "if_value: 'v' is compared with",
         ),
-        ('drop = "w"\nif_value = 3', "if_value = 3 is int, expected dict"),
+        ('drop = "w"\nif_value = 3', "if_value = 3: found int, expected dict"),
         (
             'drop = "w"\nif_module = { "{p}.heads" = 3 }',
-            "if_module: '{p}.heads' has the hole 'p', which the step",
+            "if_module: '{p}.heads' has the hole 'p', and no template of the step",
         ),
         (
             'drop = "w"\nversion_key = "v"',
-            "version_key = 'v' says where the version is; write before beside it",
+            "version_key = 'v' needs before as well",
         ),
-        ('drop = "w"\nif_module = { v = 1979-05-27 }', "if_module: 'v' is compared with .* not with date"),
+        ('drop = "w"\nif_module = { v = 1979-05-27 }', "if_module: 'v' is compared with date"),
         (
             'rename = "w"\ntransforms = [{ reshape = "same" }]',
             "reshape = 'same': expected a list of lengths, or",
         ),
         ('rename = "w"\ntransforms = [{ function = "a:b", result = "x" }]', "result = 'x': expected a list"),
         ('rename = "w"\ntransforms = [{ permute = [true, 2], order = [0] }]', "expected list of int and str"),
-        (f'drop = "w"\nif_value = {{ v = {1 << 63} }}', "compared with a number of 64 bits"),
+        (
+            f'drop = "w"\nif_value = {{ v = {1 << 63} }}',
+            "compared with int .*; expected a number of at most 64",
+        ),
     ],
 )
 def test_mistakes_in_what_asks_are_told_with_their_line(step: str, message: str) -> None:

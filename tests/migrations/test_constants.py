@@ -13,15 +13,15 @@ from packager.errors import MigrationError
 @pytest.mark.parametrize(
     ("fill", "dtype", "message"),
     [
-        (300, "uint8", "uint8 goes from 0 to 255"),
-        (-1, "uint64", "uint64 goes from 0 to 18,446,744,073,709,551,615"),
-        (-129, "int8", "int8 goes from -128 to 127"),
-        (1.5, "int32", "int32 has whole numbers alone"),
-        (float("nan"), "int64", "int64 has whole numbers alone"),
-        (2, "bool", "bool is true or false"),
-        (1e5, "float16", "float16 has no number as large as that"),
-        (1e39, "bfloat16", "bfloat16 has no number as large as that"),
-        (10**400, "float64", "float64 has no number as large as that"),
+        (300, "uint8", "uint8 holds 0 to 255"),
+        (-1, "uint64", "uint64 holds 0 to 18,446,744,073,709,551,615"),
+        (-129, "int8", "int8 holds -128 to 127"),
+        (1.5, "int32", "int32 holds whole numbers only"),
+        (float("nan"), "int64", "int64 holds whole numbers only"),
+        (2, "bool", "expected True or False"),
+        (1e5, "float16", "float16 cannot hold so large a number"),
+        (1e39, "bfloat16", "bfloat16 cannot hold so large a number"),
+        (10**400, "float64", "float64 cannot hold so large a number"),
     ],
 )
 def test_a_constant_that_the_dtype_does_not_have_points_at_its_line(

@@ -307,8 +307,8 @@ def test_a_stored_migration_that_reckons_with_text_is_an_error_when_it_runs(shop
         module.load_state_dict(module.state_dict())
         with pytest.raises(
             MigrationError,
-            match=r"stored migrations, 0, step 0: rename old\{n\} -> fc.*write \{n:int\} where",
+            match=r"stored migrations, 0, step 0: rename old\{n\} -> fc.*write \{n:int\} in",
         ):
             module.load_state_dict({"old0": kellet.ones(1)}, strict=False)
-        with pytest.raises(MigrationError, match=r"write \{n:int\} where"):
+        with pytest.raises(MigrationError, match=r"write \{n:int\} in"):
             importer.load_migrations()

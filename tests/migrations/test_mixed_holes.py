@@ -48,7 +48,7 @@ RECKONED = [
 def test_arithmetic_on_a_hole_of_text_is_refused_where_it_is_declared(step, reckoned, text):
     with pytest.raises(TemplateError) as caught:
         Migration("m", [step])
-    assert f"the hole 'n' is a number in {reckoned!r} and text in {text!r}; write {{n:int}} where" in str(
+    assert f"the hole 'n' is a number in {reckoned!r} and text in {text!r}; write {{n:int}} in" in str(
         caught.value
     )
 
@@ -62,7 +62,7 @@ def test_a_file_says_the_line_and_all_of_them_together(step, reckoned, text):
     first, second = str(caught.value).splitlines()
     assert first.startswith(f"old.toml:{place}: ")
     assert f"the hole 'n' is a number in {reckoned!r} and text in {text!r}" in first
-    assert "the hole 'z' is a number in '{z+1}' and text in 'k.{z}'; write {z:int} where it takes" in second
+    assert "the hole 'z' is a number in '{z+1}' and text in 'k.{z}'; write {z:int} in 'k.{z}'" in second
 
 
 CONTRADICTIONS = [
@@ -118,20 +118,20 @@ def test_the_kind_of_a_hole_that_stands_twice_is_said_once():
 
 def test_a_step_made_by_hand_is_judged_too_and_fails_in_words_where_it_runs_all_the_same():
     step = Rename(Template.parse("a.{n}.w"), Template.parse("b.{n+1}.w"))
-    with pytest.raises(TemplateError, match=r"write \{n:int\} where"):
+    with pytest.raises(TemplateError, match=r"write \{n:int\} in"):
         Migration("m", [step])
     with pytest.raises(
         MigrationError,
-        match=r"'a\.1\.w': template 'b\.\{n\+1\}\.w': hole 'n' is reckoned with, and stands for the text",
+        match=r"'a\.1\.w': template 'b\.\{n\+1\}\.w': the hole 'n' has the text",
     ):
         migrate(Migration("m", [step], stored=True), VALUES)
     gate = Rename(
         Template.parse("a.{n}.w"), Template.parse("b.{n}.w"), gates=Gates(unless=(Template.parse("{n+1}"),))
     )
-    with pytest.raises(MigrationError, match="hole 'n' is reckoned with"):
+    with pytest.raises(MigrationError, match="the hole 'n' has the text"):
         migrate(Migration("m", [gate], stored=True), VALUES)
     parts = Merge((Template.parse("a.{n}.w"),), Template.parse("b.{n+1}.w"))
-    with pytest.raises(MigrationError, match="hole 'n' is reckoned with"):
+    with pytest.raises(MigrationError, match="the hole 'n' has the text"):
         migrate(Migration("m", [parts], stored=True), VALUES)
 
 

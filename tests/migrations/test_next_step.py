@@ -23,7 +23,7 @@ def test_missing_keys_come_with_the_next_step(renamed: Path) -> None:
     with pytest.raises(StateDictError, match="Missing key") as caught:
         load_checkpoint(nn.Linear(2, 1), renamed)
     (note,) = caught.value.__notes__
-    assert f"suggest_migration(open_checkpoint({str(renamed)!r}), module)" in note
+    assert f"suggest_migration(packager.open_checkpoint({str(renamed)!r}), module)" in note
     assert "strict=False" in note
 
 

@@ -146,7 +146,7 @@ def test_many_keys_that_would_become_one_are_refused_and_one_that_is_alone_does_
     migration = Migration("drawn", [step])
     assert not migration.is_reversible
     if len({name(key) for key in weights}) < len(weights):
-        with pytest.raises(MigrationError, match="two values with one name:") as caught:
+        with pytest.raises(MigrationError, match="two values get one key:") as caught:
             migrate(migration, state)
         told = [line for line in str(caught.value).splitlines() if "would come from" in line]
         assert len(told) == len(weights) - len({name(key) for key in weights})

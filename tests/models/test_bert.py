@@ -182,6 +182,6 @@ def test_a_checkpoint_without_one_of_the_three_projections_is_refused_by_name(mo
     old = old_layout(model)
     del old["encoder.layer.1.attention.self.key.bias"]
     with pytest.raises(
-        MigrationError, match=r"the merge lacks 'encoder\.layer\.1\.attention\.self\.key\.bias'"
+        MigrationError, match=r"merge: missing 'encoder\.layer\.1\.attention\.self\.key\.bias'"
     ):
         bert.build(**SMALL).load_state_dict({key: kellet.tensor(value) for key, value in old.items()})

@@ -106,7 +106,7 @@ def test_forms_are_told_up_to_ten(count: int, shown: int, more: list[str]) -> No
 def test_a_form_that_a_name_excuses_says_so() -> None:
     assert (
         str(FormUse("obj", "a list", "m:A"))
-        == "obj: a list, or open it with PackageImporter(..., trust=('m:A',))"
+        == "obj: a list; if you trust it, open the archive with trust=('m:A',) (--trust m:A)"
     )
     assert str(FormUse("obj", "a list")) == "obj: a list"
 

@@ -132,7 +132,7 @@ def test_stored_code_comes_along(net: Any, tmp_path: Path) -> None:
     loaded = packager.load(tmp_path / "net.kellet")
     assert type(loaded) is not type(net)
     assert loaded(np.ones(2)).tolist() == [3, 3]
-    with pytest.raises(errors.CodeRefusedError, match=r"net\.kellet: it brings code"):
+    with pytest.raises(errors.CodeRefusedError, match=r"net\.kellet: the archive contains code"):
         packager.load(tmp_path / "net.kellet", code=False)
 
 

@@ -36,7 +36,7 @@ def test_two_workers_answer(client: Any, archive: Path) -> None:
 
 
 def test_wrong_inputs_are_a_schema_error(client: Any, archive: Path) -> None:
-    with pytest.raises(SchemaMismatchError, match="do not fit, and nothing was called"):
+    with pytest.raises(SchemaMismatchError, match="do not fit, and it was not called"):
         client.submit(Predictor(archive).predict, ["two", "words"]).result()
 
 

@@ -63,4 +63,4 @@ def test_two_processes_answer_and_refuse_wrong_inputs(address: str) -> None:
     assert [asked(address, [[1, number]]) for number in range(8)] == [[[2.0 + number]] for number in range(8)]
     with pytest.raises(urllib.error.HTTPError, match="422") as caught:
         asked(address, [[1, 2, 3]])
-    assert "do not fit, and nothing was called" in json.load(caught.value)["detail"]
+    assert "do not fit, and it was not called" in json.load(caught.value)["detail"]

@@ -83,7 +83,7 @@ def test_inputs_are_compared_with_the_schema_before_the_model_is_built(
     monkeypatch.setattr(serving, "load_entry", None)
     predictor = Predictor(archive)
     for wrong in (X.astype("int32"), ["two", "words"], {"inptu": X}):
-        with pytest.raises(SchemaMismatchError, match="do not fit, and nothing was called"):
+        with pytest.raises(SchemaMismatchError, match="do not fit, and it was not called"):
             predictor.predict(wrong)
 
 

@@ -158,7 +158,7 @@ def test_equal_content_has_equal_bytes_unless_the_manifest_is_to_have_the_proven
 
 
 def test_code_is_refused_where_none_is_asked_for(archive: Path, tmp_path: Path) -> None:
-    with pytest.raises(CodeRefusedError, match="it brings code, and code=False was asked for"):
+    with pytest.raises(CodeRefusedError, match="the archive contains code, which code=False"):
         PackageImporter(archive, code=False)
     assert main(["run", str(archive), "--no-code", "--text", "x"]) == 9
     with __import__("packager").PackageExporter(tmp_path / "data.kellet", prove=False) as exporter:

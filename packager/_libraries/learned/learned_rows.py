@@ -65,7 +65,7 @@ class LearnedRows:
     True
     >>> none = Attribute("n_features", frozenset({"number"}), scalars=(0,), pairs=())
     >>> [*LEARNED.problems("sklearn.feature_extraction:FeatureHasher", [none])]
-    ['n_features of FeatureHasher is 0, and must be from 1 to 2147483647']
+    ['n_features of FeatureHasher is 0, expected 1 to 2147483647']
     """
 
     def __init__(self, library: str, tables: Tables, said: Said) -> None:
@@ -152,14 +152,16 @@ class LearnedRows:
             return f"{whose}, {self.said.refused[attribute]}"
         if attribute not in self.names_of(name) and attribute not in self.said.also:
             if attribute not in self._newer_names(name):
-                return f"{whose} is no attribute that its source assigns{self._told_version()}"
+                return (
+                    f"{whose} is not an attribute of the class; delete it before saving{self._told_version()}"
+                )
             wrong = [kind for kind in kinds if not _NEWER.fullmatch(kind)]
         else:
             options = _OPTIONS if attribute in self.said.also else _NONE
             wrong = [kind for kind in kinds - options if not self.tables.had(attribute, kind)]
         if not wrong:
             return None
-        return f"{whose} is of a kind that it never had ({', '.join(sorted(wrong))}){self._told_version()}"
+        return f"{whose} has an unexpected type ({', '.join(sorted(wrong))}){self._told_version()}"
 
     def _value_problem(self, name: str, attribute: Attribute) -> str | None:
         worded = attribute.is_scalar or attribute.name in self.said.worded
@@ -178,7 +180,7 @@ class LearnedRows:
         if key in self.said.refused:
             return f"{key}, {self.said.refused[key]}"
         if key not in self.names_of(name) and key not in self.said.also:
-            return f"{key!r:.40} is no parameter of {name.partition(':')[2]}{self._told_version()}"
+            return f"{key!r:.40} is not a parameter of {name.partition(':')[2]}{self._told_version()}"
         return None if value is None else self._scalar_problem(name, key, value, True)
 
     def _scalar_problem(self, name: str, attribute: str, scalar: Any, worded: bool) -> str | None:
@@ -186,22 +188,22 @@ class LearnedRows:
         fixed = self.said.fixed.get(attribute)
         if fixed is not None:
             fits = type(scalar) is not str or scalar in fixed
-            return None if fits else f"{whose} is {scalar!r:.40}, and must be one of {sorted(fixed)}"
+            return None if fits else f"{whose} is {scalar!r:.40}, expected one of {sorted(fixed)}"
         if type(scalar) is str and attribute in self.said.patterns:
-            slow = f"{whose} is {scalar!r:.40}, a pattern that may take without end"
+            slow = f"{whose} is {scalar!r:.40}, a pattern that may run without end"
             return None if is_quick_pattern(scalar) else slow
         if type(scalar) is str:
             if not worded or attribute in self.said.free or scalar in self.said.words.get(attribute, ()):
                 return None
             if scalar in self.tables.words_of(attribute):
                 return None
-            return f"{whose} is {scalar!r:.40}, a text that it never was{self._told_version()}"
+            return f"{whose} is {scalar!r:.40}, an unexpected text{self._told_version()}"
         limits = self.said.limits.get(attribute)
         if limits is None and worded and self.group_of(name) == "estimator":  # which declare them
             limits = self.tables.limits_of(attribute)
         if limits is None or limits[0] <= scalar <= limits[1]:
             return None
-        return f"{whose} is {scalar!r:.40}, and must be from {limits[0]:.10g} to {limits[1]:.10g}"
+        return f"{whose} is {scalar!r:.40}, expected {limits[0]:.10g} to {limits[1]:.10g}"
 
     # --- versions that are newer than the tables ---
 
@@ -242,7 +244,7 @@ class LearnedRows:
         if self._installed is None:
             return ""
         minor = ".".join(map(str, _minor(self.version_here)))
-        return f"; {self.tables.versions[0]} {minor} is newer than what this packager knows"
+        return f"; {self.tables.versions[0]} {minor} is newer than this packager knows"
 
 
 def is_quick_pattern(pattern: str) -> bool:

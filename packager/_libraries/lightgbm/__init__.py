@@ -26,14 +26,14 @@ _KEPT: Final = ("best_iteration", "best_score", "params", "_train_data_name")
 def _text_of(booster: Any) -> Node:
     """Return the text, and what Python keeps beside it. Raises CannotStore for a booster that was freed."""
     if not getattr(booster, "_handle", None):
-        raise CannotStore("a booster of LightGBM without a model", "train it, or leave it out")
+        raise CannotStore("a booster of LightGBM without a model", "train it")
     text = booster.model_to_string(num_iteration=-1)
     try:
         check_model(text)
     except ValueError as error:
         raise CannotStore(
-            f"the text of this booster would not be read again: {error}",
-            "report it with the version of LightGBM, and save the text itself: booster.model_to_string()",
+            f"the booster could not be loaded again: {error}",
+            "save its text, booster.model_to_string(), and report this with the version of LightGBM",
         ) from error
     kept = {name: value for name, value in vars(booster).items() if name in _KEPT}
     return Node(None, (payload(text.encode()), dict(sorted(kept.items()))))

@@ -73,7 +73,7 @@ _METRICS: Final = frozenset(
 SAID: Final = Said(
     groups={"LGBMModel": "estimator"},
     also=frozenset(_TRAINING) | frozenset(_THREADS),
-    refused=dict.fromkeys(_OUTSIDE, "which names a file or a machine, and data does not choose these"),
+    refused=dict.fromkeys(_OUTSIDE, "which names a file or a machine, and data must not choose these"),
     free=frozenset({"_sklearn_version"}),
     words={
         "objective": _OBJECTIVES,

@@ -26,8 +26,8 @@ class TableCodec(PartsCodec):
         own = sorted(set(vars(obj)) - {"_mgr", "_attrs", "_flags", "_name", "_item_cache", "_is_copy"})
         if own:
             context.warn(
-                f"{listed(own)}: pandas copies no attributes that it does not know, and they are not stored; "
-                "put them into .attrs"
+                f"{listed(own)}: attributes that you set on a pandas object are not stored; put them into "
+                ".attrs"
             )
         return super().encode(obj, context)
 

@@ -82,8 +82,8 @@ def stored_label(value: object, what: str) -> Any:
     """Return a label as it is. Raises CannotStore for one that a reader would refuse."""
     if not is_label(value):
         raise CannotStore(
-            f"{what} is a {type(value).__name__}, which pandas would hash by code of its own",
-            "use a number, a text, a moment, or a tuple of them",
+            f"{what} is of type {type(value).__name__}, which has its own hash",
+            "use a number, text, a Timestamp, or a tuple of these",
         )
     return value
 
@@ -114,8 +114,8 @@ def frequency_text(offset: Any) -> str:
         again = None
     if type(again) is not type(offset) or again != offset:
         raise CannotStore(
-            f"the offset {offset!r}, which no text stands for",
-            "keep what it is made of, or set freq to None",
+            f"the offset {offset!r} has no frequency text",
+            "set index.freq = None before saving",
         )
     return text
 
@@ -123,7 +123,7 @@ def frequency_text(offset: Any) -> str:
 def period_text(text: str) -> str:
     """Return what pandas calls the length of a period. Raises CannotStore where that is no short text."""
     if _FREQUENCY.fullmatch(text) is None:
-        raise CannotStore(f"periods of the length {text!r:.80}, which is not stored", "use a simpler offset")
+        raise CannotStore(f"periods of the frequency {text!r:.80}", "use a simpler frequency")
     return text
 
 
@@ -154,7 +154,8 @@ def _moment(obj: Any) -> Node:
     """Return a moment. Raises CannotStore for a zone of another library, or in which it has no local time."""
     if obj.tz is not None and not _has_local_time(obj.asm8):
         raise CannotStore(
-            f"{obj.asm8} has a time zone", "pandas knows no local time there: keep it without a zone"
+            f"{obj.asm8} has a time zone, in which pandas has no local time",
+            "save it without a zone: .tz_localize(None)",
         )
     return Node([int(obj.asm8.view("i8")), obj.unit], (stored_zone(obj.tz),))
 

@@ -36,7 +36,7 @@ def _model_of(booster: Any) -> Node:
         check_model(parsed_json(data.decode()))
     except Exception as error:
         raise CannotStore(
-            f"the model of this booster would not be read again: {error!s:.300}",
+            f"the model of this booster could not be loaded again: {error!s:.300}",
             "train it first, or report it with the version of XGBoost and save booster.save_raw() itself",
         ) from error
     return Node(None, (payload(data),))

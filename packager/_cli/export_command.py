@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import warnings
 from pathlib import Path
@@ -257,7 +258,7 @@ def _built(options: argparse.Namespace) -> Any:
             f"--store factory: {options.target} is an object. A factory is a class or function that makes one"
         )
     if options.weights is not None:
-        _load_weights(obj, options.weights)
+        _load_weights(obj, options)
     return obj
 
 
@@ -293,10 +294,11 @@ def _offer(plan: Any, obj: Any, options: argparse.Namespace, target: Any) -> str
     return in_lines(str(comparison), said)
 
 
-def _load_weights(obj: Any, path: str) -> None:
+def _load_weights(obj: Any, options: argparse.Namespace) -> None:
     from packager._calls import TargetError, load_weights
     from packager.errors import PackageError
 
+    path = options.weights
     try:
         load_weights(obj, path)
     except PackageError:
@@ -305,4 +307,7 @@ def _load_weights(obj: Any, path: str) -> None:
         place = place_in_model(error)
         if isinstance(error, OSError) and not place:
             raise
-        raise TargetError(f"--weights {path}: {error}{place}") from error
+        first, *rest = f"{error}{place}".splitlines()
+        draft = f"kellet suggest-migration {shlex.quote(path)} {options.target} -o migration.toml"
+        told = [f"--weights {path}: {first}", *(f"    {one.strip()}" for one in rest)]
+        raise TargetError(in_lines(*told, f"To have the keys renamed, draft a migration: {draft}")) from error

@@ -262,13 +262,13 @@ class ExportPlan:
         """Return one line that names the objects without an example; "" without any.
 
         >>> print(ExportPlan(unchecked=("model/net",)).unchecked_text())
-        outputs are not checked (model/net): give example= (--example x.npz)
+        outputs are not checked (model/net): add example=x (--example x.npz)
         """
         is_called = self.checks or not self.entry_points
         if self.problems or (is_called and not self.unchecked):
             return ""
         which = f" ({listed(self.unchecked)})" if self.unchecked else ""
-        return f"{UNCHECKED}{which}: give example= (--example x.npz)"
+        return f"{UNCHECKED}{which}: add example=x (--example x.npz)"
 
     def text(self, *, whole: bool = False, most: int | None = None) -> str:
         """Return the plan as text: short facts first, and problems last, nearest to the prompt.

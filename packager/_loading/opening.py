@@ -323,8 +323,8 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
 
         raise DisallowedModuleError(
             f"package {what!r} needs the external module{'s' if len(refused) > 1 else ''} "
-            f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed); allow them, or "
-            "export again with intern or mock for them"
+            f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed). Let "
+            "module_allowed return True for it, or ask for an archive that stores or mocks it"
         ).holding(refused)
 
 

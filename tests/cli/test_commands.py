@@ -103,7 +103,9 @@ def test_weights_that_do_not_fit_are_told_by_key(run: Run, tmp_path: Path) -> No
     target = tmp_path / "net.kellet"
     code, _, errors = run("export", "shop.net:net", "--weights", tmp_path / "old.npz", "-o", target)
     assert code == 4
-    assert 'Missing key(s) in state_dict: "layer.weight", "layer.bias"' in errors
+    assert '\n    Missing key(s) in state_dict: "layer.weight", "layer.bias"' in errors
+    draft = f"kellet suggest-migration {tmp_path / 'old.npz'} shop.net:net -o migration.toml"
+    assert errors.endswith(f"To have the keys renamed, draft a migration: {draft}\n")
     assert not target.exists()
 
 

@@ -380,7 +380,7 @@ def test_the_command_takes_examples(
     assert capsys.readouterr().out == "model: output: the same bits\n"
     assert main(["export", "exshop.nets:regressor", "-o", "net.kellet"]) == 0
     printed = capsys.readouterr()
-    line = "outputs are not checked (model/model): give example= (--example x.npz)"
+    line = "outputs are not checked (model/model): add example=x (--example x.npz)"
     assert (printed.out.count(line), printed.err) == (1, "")
     assert main(["export", "exshop.nets:regressor", "-o", "net.kellet", "--json"]) == 0
     assert capsys.readouterr().err == f"{line}\n"

@@ -209,7 +209,7 @@ def test_a_mock_is_looked_into_and_not_used() -> None:
         lambda: types.new_class("Below", (thing,)),
     ]
     for use in uses:
-        with pytest.raises(NotImplementedError, match=r"^'pkg\.thing' was mocked out when the archive was"):
+        with pytest.raises(NotImplementedError, match=r"^'pkg\.thing' was mocked when the archive was"):
             use()
 
 
@@ -218,7 +218,7 @@ def test_a_mock_stands_in_annotations_that_are_run() -> None:
     assert repr(thing | None) == "<mocked pkg.thing | NoneType>"
     assert repr(int | thing) == "<mocked int | pkg.thing>"  # type: ignore[operator]  # as code has it
     assert repr(None | thing | other) == "<mocked NoneType | pkg.thing | pkg.other>"  # type: ignore[operator]  # the same
-    with pytest.raises(NotImplementedError, match=r"^'pkg\.thing \| pkg\.other' was mocked out"):
+    with pytest.raises(NotImplementedError, match=r"^'pkg\.thing \| pkg\.other' was mocked when"):
         (thing | other)()
 
 

@@ -48,7 +48,7 @@ _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
 _MOST_TOLD: Final = 5
 _MISSED_VALUES: Final = ("KeyError", "AttributeError", "NameError", "LookupError", "IndexError")
-_MOCKED: Final = re.compile(r"NotImplementedError: '(\w+)[\w.]*' was mocked out")
+_MOCKED: Final = re.compile(r"NotImplementedError: '(\w+)[\w.]*' was mocked")
 _KEY: Final = re.compile(r"KeyError: '([\w.]+)'")
 _BESIDE_CODE: Final = re.compile(r"/cache/code/[0-9a-f]{64}/([^:]+)")
 

@@ -529,7 +529,7 @@ def test_mocked_module_imports_and_refuses_to_be_used(pack):
     )
     module = loaded.module("modelpkg")
     assert module.seen == "<mocked mockedlib.deep.tool.inner>"
-    with pytest.raises(NotImplementedError, match=r"'mockedlib\.deep\.tool\.inner' was mocked out"):
+    with pytest.raises(NotImplementedError, match=r"'mockedlib\.deep\.tool\.inner' was mocked"):
         module.use()
 
 

@@ -189,7 +189,7 @@ def test_a_mocked_module_has_no_functions_to_run(shop, tmp_path):
     with PackageImporter(path) as importer:
         module = importer.import_module("shop.net")
         with pytest.raises(
-            MigrationError, match=r"raised NotImplementedError: .shop\.other\.times. was mocked out"
+            MigrationError, match=r"raised NotImplementedError: .shop\.other\.times. was mocked"
         ):
             module.by_hand(OLD, "shop.other:times")
         assert migrated_bias(module.Net()) == [2]

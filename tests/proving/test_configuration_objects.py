@@ -114,8 +114,8 @@ def test_of_a_librarys_configuration_the_export_says_whom_to_trust_as_loaders_wi
     model = f"import {library} as kit\nclass Model:\n    def __init__(self): self.conf = kit.Conf(width=4)\n"
     with pytest.warns(PackagingWarning) as told:
         export({"shop/__init__.py": "", "shop/model.py": model}, "shop.model:Model()")
-    [line] = set(re.findall(r"PackageImporter\(\.\.\., trust=\(.*?,\)\)", str(told[0].message)))
-    assert line == f"PackageImporter(..., trust=('{library}:Conf',))"
+    [line] = set(re.findall(r"trust=\(.*?,\)", str(told[0].message)))
+    assert line == f"trust=('{library}:Conf',)"
     for name in (library, "shop", "shop.model"):
         sys.modules.pop(name)
     with PackageImporter(tmp_path / "net.kellet") as importer:

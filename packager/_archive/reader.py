@@ -15,6 +15,7 @@ from itertools import islice
 from types import TracebackType
 
 from packager._arguments import check_identity, check_path, is_address
+from packager._texts import shown_place
 from packager.errors import ArchiveError, ArgumentError, IdentityMismatchError, IntegrityError
 
 from .archive_errors import DAMAGED, ArchiveChangedError, MissingEntryError, changed, closed
@@ -554,8 +555,10 @@ def _pinned(source: object, wanted: str | None) -> str | None:
 def _name_of(source: object) -> str:
     if hasattr(source, "shown"):  # an address
         return str(source)
-    named = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
-    return os.fsdecode(named) if isinstance(named, str | os.PathLike) else "the archive"
+    if isinstance(source, str | os.PathLike):
+        return os.fsdecode(source)
+    named = getattr(source, "name", None)
+    return shown_place(os.fsdecode(named)) if isinstance(named, str | os.PathLike) else "the archive"
 
 
 def _open(source: Opened, mapped: Mapped, limit: int) -> Container:
@@ -582,7 +585,7 @@ def _open(source: Opened, mapped: Mapped, limit: int) -> Container:
     try:
         found = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
         found = getattr(source, "shown", found)
-        name = os.fsdecode(found) if isinstance(found, str | os.PathLike) else ""
+        name = shown_place(os.fsdecode(found)) if isinstance(found, str | os.PathLike) else ""
         try:
             return ZipContainer(opened, limit, name)
         except ArchiveError as error:

@@ -203,7 +203,7 @@ UNTRACKED: Final[dict[str, Any]] = (
 )
 
 
-def _unreserved(kind: str) -> dict[str, Any]:
+def unreserved(kind: str) -> dict[str, Any]:
     """Return what asks for a map that takes memory page by page, where it is written to.
 
     With a reservation all of it would have to fit into memory.
@@ -212,10 +212,6 @@ def _unreserved(kind: str) -> dict[str, Any]:
         return {"access": mmap.ACCESS_COPY}
     flag = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
     return {"flags": getattr(mmap, kind) | flag, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
-
-
-UNRESERVED: Final = _unreserved("MAP_SHARED")
-_COPY_ON_WRITE: Final = _unreserved("MAP_PRIVATE")
 
 
 class MappedFile(BoundedFile):
@@ -258,7 +254,7 @@ class MappedFile(BoundedFile):
             return memoryview(bytearray())
         first = start - start % mmap.ALLOCATIONGRANULARITY
         try:
-            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **_COPY_ON_WRITE)
+            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **unreserved("MAP_PRIVATE"))
         except OSError as error:
             raise ArchiveIOError(
                 f"{self._name}: {stop - start} bytes from byte {start} cannot be mapped: "

@@ -14,7 +14,6 @@ from packager._remote import Address, Fetching, open_ranges
 
 from .archive_errors import ArchiveIOError
 from .byte_sources import (
-    UNRESERVED,
     UNTRACKED,
     BoundedFile,
     ChangeStamp,
@@ -22,6 +21,7 @@ from .byte_sources import (
     MappedFile,
     Memory,
     Source,
+    unreserved,
 )
 
 
@@ -75,7 +75,7 @@ class FetchedParts(BoundedFile):
 
     def __init__(self, ranges: Any) -> None:
         self.size, self._name = ranges.size, ranges.name
-        memory = mmap.mmap(-1, ranges.size, **UNRESERVED)
+        memory = mmap.mmap(-1, ranges.size, **unreserved("MAP_SHARED"))
         self._fetching = Fetching(ranges, memoryview(memory), memory)
         self._descriptor: Any = self._fetching
 

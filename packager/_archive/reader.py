@@ -552,13 +552,13 @@ def _pinned(source: object, wanted: str | None) -> str | None:
     return wanted or pinned
 
 
-def _name_of(source: object) -> str:
+def _name_of(source: object, unnamed: str = "the archive") -> str:
     if hasattr(source, "shown"):  # an address
         return str(source)
     if isinstance(source, str | os.PathLike):
         return os.fsdecode(source)
     named = getattr(source, "name", None)
-    return shown_place(os.fsdecode(named)) if isinstance(named, str | os.PathLike) else "the archive"
+    return shown_place(os.fsdecode(named)) if isinstance(named, str | os.PathLike) else unnamed
 
 
 def _open(source: Opened, mapped: Mapped, limit: int) -> Container:
@@ -583,9 +583,7 @@ def _open(source: Opened, mapped: Mapped, limit: int) -> Container:
     else:
         opened = open_source(source, mapped=mapped)
     try:
-        found = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
-        found = getattr(source, "shown", found)
-        name = shown_place(os.fsdecode(found)) if isinstance(found, str | os.PathLike) else ""
+        name = _name_of(source, "")
         try:
             return ZipContainer(opened, limit, name)
         except ArchiveError as error:

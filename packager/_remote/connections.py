@@ -22,10 +22,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Wire:
-    """A socket for `http.client`: it waits until `deadline`, and gives as many bytes as there is `room` for.
-
-    Raises TimeoutError after the deadline, and ConnectionError where more comes.
-    """
+    """A socket for `http.client`: it waits until `deadline`, and gives as many bytes as there is `room` for."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -42,7 +39,7 @@ class Wire:
         return io.BufferedReader(_Received(self, raw))
 
     def receive(self, raw: io.RawIOBase, target: memoryview) -> int:
-        """Read what comes next, with both bounds."""
+        """Read what comes next. Raises TimeoutError and ConnectionError for what is beyond the bounds."""
         if not self.room:
             raise ConnectionError("more bytes came than an answer may have")
         self._socket.settimeout(_left(self.deadline))

@@ -295,8 +295,8 @@ class HttpRanges:
         except ValueError:
             is_known = False
         if not is_known or (place.scheme == "https" and found.scheme == "http"):
-            shown = without_credentials(said)[:200]
-            raise self._wrong(answer, f"a redirect to {shown!r}", f"one to {place.scheme}")
+            shown = repr(without_credentials(said)[:200]) if "://" in said else "no host"
+            raise self._wrong(answer, f"a redirect to {shown}", f"one to {place.scheme}")
         path, query = (quote(part.encode("latin-1"), UNQUOTED) for part in (found.path or "/", found.query))
         return SplitResult(found.scheme, found.netloc.rpartition("@")[2], path, query, "")
 

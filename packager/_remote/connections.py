@@ -22,7 +22,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Wire:
-    """A socket for `http.client`: it waits until `deadline`, and gives as many bytes as there is `room` for."""
+    """A socket for `http.client` that waits until `deadline`, and reads what there is `room` for."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected

@@ -76,9 +76,9 @@ class StoreRanges:
                 if done > len(target):
                     break
                 target[done - len(piece) : done] = piece
-                landed(done)
         if done != len(target):
             raise changed_error(self.name, f"{done} bytes of a body", f"{len(target)}", asked)
+        landed(done)
 
     def _changed(self, asked: str) -> RemoteError:
         return changed_error(self.name, "another version", "that of the first answer", asked)

@@ -28,7 +28,7 @@ from packager._calls import (
     load_entry,
     schema_of,
 )
-from packager._quick_dataclasses import dataclass
+from packager._quick_dataclasses import dataclass, field
 from packager._remote import address_in
 from packager._tensors import library_of
 from packager._texts import shown_place
@@ -188,7 +188,7 @@ class Predictor:
 class _Asked:
     """The arguments of a Predictor, with an absolute path: a worker may run in another folder."""
 
-    path: str
+    path: str = field(repr=False)  # or an address, with its password
     entry: str | None
     identity: str | None
     signed_by: Any

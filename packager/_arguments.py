@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from ._texts import did_you_mean, listed, without_credentials
+from ._texts import did_you_mean, listed, shown_place, without_address, without_credentials
 from .errors import AddressError, ArgumentError
 
 TYPE_CHECKING = False  # as in packager._lazy
@@ -273,7 +273,8 @@ def _kind(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    text = "a private key" if _SECRET in (text := repr(value)) else " ".join(text.split())
+    text = repr(shown_place(value)) if isinstance(value, str) else without_address(repr(value))
+    text = "a private key" if _SECRET in text else " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -282,14 +282,60 @@ def without_addresses(text: object) -> str:
     return _ADDRESS.sub(r"a \1", str(text))
 
 
-def without_credentials(url: str) -> str:
-    """Return an address without user, password, query and fragment.
+def address_parts(address: str) -> tuple[str, str, str, str]:
+    """Return scheme, place, path and the rest of an address; the rest begins with "?" or "#", or is empty.
+
+    >>> address_parts("https://me@models.example?token=1#a")
+    ('https', 'me@models.example', '', '?token=1#a')
+    """
+    scheme, place, path, rest = re.findall(_PARTS, address)[0]
+    return scheme, place, path, rest
+
+
+def without_credentials(address: str) -> str:
+    """Return scheme, host and path of an address: no user, password, query or fragment.
+
+    Where a password may hold an unescaped "/", "?" or "#" nothing is shown but the scheme.
 
     >>> without_credentials("https://me:secret@example.org/team/net.git?token=1")
     'https://example.org/team/net.git'
+    >>> without_credentials("https://me:sec/ret@example.org/team/net.git")
+    'https://...'
     """
-    scheme, mark, rest = url.partition("://")
-    if not mark:
-        return url.rpartition("@")[2]
-    place, slash, path = rest.partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"
+    scheme, place, path, rest = address_parts(address)
+    start, host = f"{scheme}://" if scheme else "", place.rpartition("@")[2]
+    is_clear = re.fullmatch(_PLAIN_PLACE, start + place) and "://" not in path
+    if ("@" in path + rest and not is_clear) or (scheme and not re.fullmatch(_HOST, host)):
+        return f"{start}..."
+    return f"{start}{host}{path}"
+
+
+def shown_place(place: str) -> str:
+    """Return a path as it is, and an address without credentials; a Path has made one slash of two.
+
+    >>> shown_place("net?.kellet"), shown_place("https:/me:secret@models.example/net.kellet")
+    ('net?.kellet', 'https://models.example/net.kellet')
+    """
+    start = re.search(_START, place)
+    if start is None:
+        return place
+    return place[: start.start()] + without_credentials(f"{start[1]}://{place[start.end() :]}")
+
+
+def without_address(text: object) -> str:
+    """Return the text of a library up to the first address in it, which may hold anything.
+
+    >>> without_address(OSError("cannot open https://models.example/net?token=1: refused"))
+    'cannot open https://...'
+    """
+    return re.sub(f"(?s){_START}.*", r"\1://...", str(text))
+
+
+_START: Final = "([A-Za-z][A-Za-z0-9+.-]+):/+"
+_PARTS: Final = r"(?s)\A(?:([^/?#@]*)://)?([^/?#]*)([^?#]*)(.*)"
+_HOST: Final = r"(?s)(?:\[.*|[^:]*)(?::\d*)?"
+# Where no password can end in "@" behind the place: a bucket, a name with dots, a host with its port.
+_PLAIN_PLACE: Final = (
+    r"(?i)(?:s3|gs|az)://[\w.-]+|\w+://(?:[\w-]+(?:\.[\w-]+)+"
+    r"|(?:localhost|\d+(?:\.\d+){3}|\[[\da-f:.]+\])(?::\d+)?)"
+)

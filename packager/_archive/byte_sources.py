@@ -18,6 +18,7 @@ import sys
 from _thread import allocate_lock
 
 from packager._file_access import READ_FILE, os_error_mend
+from packager._texts import shown_place
 from packager.errors import ArchiveError
 
 from .archive_errors import ArchiveIOError, changed, closed, damaged
@@ -202,13 +203,15 @@ UNTRACKED: Final[dict[str, Any]] = (
 )
 
 
-def _copy_on_write() -> dict[str, Any]:
+def unreserved(kind: str) -> dict[str, Any]:
+    """Return what asks for a map that takes memory page by page, where it is written to.
+
+    With a reservation all of it would have to fit into memory.
+    """
     if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
         return {"access": mmap.ACCESS_COPY}
-    # Without a reservation, or a private map would have to fit into memory although it is
-    # only copied page by page where it is written to.
-    unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
-    return {"flags": mmap.MAP_PRIVATE | unreserved, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
+    flag = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+    return {"flags": getattr(mmap, kind) | flag, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
 
 
 class MappedFile(BoundedFile):
@@ -251,7 +254,7 @@ class MappedFile(BoundedFile):
             return memoryview(bytearray())
         first = start - start % mmap.ALLOCATIONGRANULARITY
         try:
-            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **_copy_on_write())
+            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **unreserved("MAP_PRIVATE"))
         except OSError as error:
             raise ArchiveIOError(
                 f"{self._name}: {stop - start} bytes from byte {start} cannot be mapped: "
@@ -314,7 +317,7 @@ def open_source(source: Opened, *, mapped: Mapped) -> Source:
         if type(error) is not OSError:  # one that says by its class what it is
             raise
         is_path = isinstance(source, (str, os.PathLike))
-        name = str(source if is_path else getattr(source, "name", type(source).__name__))
+        name = shown_place(str(source if is_path else getattr(source, "name", type(source).__name__)))
         raise ArchiveIOError(
             f"{name}: it cannot be opened: {error.strerror or error}; {os_error_mend(error)}", error, name
         ) from error
@@ -327,7 +330,7 @@ def _opened(source: Opened, mapped: Mapped) -> Source:
         name = os.fspath(source)
         _require_file(os.stat(source).st_mode, name)  # opening a device may set it in motion
         return open_file(os.open(source, READ_FILE | getattr(os, "O_NOCTTY", 0)), name, mapped=mapped)
-    name = str(getattr(source, "name", type(source).__name__))
+    name = shown_place(str(getattr(source, "name", type(source).__name__)))
     if isinstance(source, io.TextIOBase):
         raise TypeError(f"{name} is open for text; open it with mode 'rb'")
     if isinstance(source, io.BytesIO):

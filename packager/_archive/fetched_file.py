@@ -13,18 +13,24 @@ from typing import Any
 from packager._remote import Address, Fetching, open_ranges
 
 from .archive_errors import ArchiveIOError
-from .byte_sources import UNTRACKED, ChangeStamp, Mapped, MappedFile, Memory, anonymous
+from .byte_sources import (
+    UNTRACKED,
+    BoundedFile,
+    ChangeStamp,
+    Mapped,
+    MappedFile,
+    Memory,
+    Source,
+    unreserved,
+)
 
 
 class FetchedFile(MappedFile):
-    """The bytes that `ranges` give, each fetched once at its first use, and kept where `mapped`.
-
-    With `mapped=False` they are fetched anew for every view, but for the last few MiB.
-    """
+    """The bytes that `ranges` give, each fetched once at its first use, and kept."""
 
     fetches = True
 
-    def __init__(self, ranges: Any, *, mapped: Mapped) -> None:
+    def __init__(self, ranges: Any, *, ahead: bool) -> None:
         descriptor = _memory_file(ranges.size)
         try:
             memory = mmap.mmap(descriptor, ranges.size, access=mmap.ACCESS_WRITE, **UNTRACKED)
@@ -32,13 +38,10 @@ class FetchedFile(MappedFile):
         except OSError:
             os.close(descriptor)
             raise
-        self.steady = bool(mapped)
-        self.reads_ahead = mapped == "prefetch"
-        self._fetching = Fetching(ranges, memoryview(memory), None if mapped else memory)
+        self.reads_ahead = ahead
+        self._fetching = Fetching(ranges, memoryview(memory))
 
     def view(self, start: int, stop: int) -> memoryview:
-        if not self.steady:
-            return memoryview(self._read(start, stop)).toreadonly()
         self._fetching.need(start, stop)
         return super().view(start, stop)
 
@@ -46,17 +49,13 @@ class FetchedFile(MappedFile):
         return super().view(start, stop)
 
     def will_use(self, start: int, stop: int) -> None:
-        """Begin to fetch the bytes, in the background, where they stay in memory."""
-        if self.steady:
-            self._fetching.will_need(start, stop)
+        """Begin to fetch the bytes, in the background."""
+        self._fetching.will_need(start, stop)
 
     def change_stamp(self) -> ChangeStamp:
         """Return what never differs: versions are compared as bytes are fetched, once."""
         self._held()
         return ()
-
-    def private(self, start: int, stop: int) -> memoryview:
-        return super().private(start, stop) if self.steady else anonymous(stop - start)
 
     def close(self) -> None:
         super().close()
@@ -66,7 +65,37 @@ class FetchedFile(MappedFile):
         self._fetching.copy(start, rest)
 
 
-def open_fetched(source: Address | Any, *, mapped: Mapped, from_end: bool = True) -> FetchedFile | Memory:
+class FetchedParts(BoundedFile):
+    """The bytes that `ranges` give, fetched anew for every view but for the last few MiB.
+
+    It has no descriptor: a checkpoint may have hundreds of shards.
+    """
+
+    fetches = True
+
+    def __init__(self, ranges: Any) -> None:
+        self.size, self._name = ranges.size, ranges.name
+        memory = mmap.mmap(-1, ranges.size, **unreserved("MAP_SHARED"))
+        self._fetching = Fetching(ranges, memoryview(memory), memory)
+        self._descriptor: Any = self._fetching
+
+    def change_stamp(self) -> ChangeStamp:
+        """Return what never differs, as that of FetchedFile."""
+        self._held()
+        return ()
+
+    def close(self) -> None:
+        super().close()
+        self._fetching.close()
+
+    def _check_size(self, descriptor: Any) -> None:
+        """Do nothing: it is compared as bytes are fetched."""
+
+    def _fill(self, rest: memoryview, descriptor: Any, start: int) -> None:
+        self._fetching.copy(start, rest)
+
+
+def open_fetched(source: Address | Any, *, mapped: Mapped, from_end: bool = True) -> Source:
     """Open an address, or a file object that can seek; one request reads its end, or else its start.
 
     Raises RemoteError where it cannot be read, AddressError where a package is needed for its scheme,
@@ -74,7 +103,9 @@ def open_fetched(source: Address | Any, *, mapped: Mapped, from_end: bool = True
     """
     ranges = open_ranges(source, from_end=from_end)
     try:
-        return FetchedFile(ranges, mapped=mapped) if ranges.size else Memory(b"")
+        if not ranges.size:
+            return Memory(b"")
+        return FetchedFile(ranges, ahead=mapped == "prefetch") if mapped else FetchedParts(ranges)
     except OSError as error:
         ranges.close()
         raise ArchiveIOError(

@@ -15,6 +15,7 @@ from itertools import islice
 from types import TracebackType
 
 from packager._arguments import check_identity, check_path, is_address
+from packager._texts import shown_place
 from packager.errors import ArchiveError, ArgumentError, IdentityMismatchError, IntegrityError
 
 from .archive_errors import DAMAGED, ArchiveChangedError, MissingEntryError, changed, closed
@@ -551,11 +552,13 @@ def _pinned(source: object, wanted: str | None) -> str | None:
     return wanted or pinned
 
 
-def _name_of(source: object) -> str:
+def _name_of(source: object, unnamed: str = "the archive") -> str:
     if hasattr(source, "shown"):  # an address
         return str(source)
-    named = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
-    return os.fsdecode(named) if isinstance(named, str | os.PathLike) else "the archive"
+    if isinstance(source, str | os.PathLike):
+        return os.fsdecode(source)
+    named = getattr(source, "name", None)
+    return shown_place(os.fsdecode(named)) if isinstance(named, str | os.PathLike) else unnamed
 
 
 def _open(source: Opened, mapped: Mapped, limit: int) -> Container:
@@ -580,9 +583,7 @@ def _open(source: Opened, mapped: Mapped, limit: int) -> Container:
     else:
         opened = open_source(source, mapped=mapped)
     try:
-        found = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
-        found = getattr(source, "shown", found)
-        name = os.fsdecode(found) if isinstance(found, str | os.PathLike) else ""
+        name = _name_of(source, "")
         try:
             return ZipContainer(opened, limit, name)
         except ArchiveError as error:

@@ -9,7 +9,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from packager._texts import did_you_mean, listed, one_line
+from packager._texts import did_you_mean, listed, one_line, shown_place
 
 TYPE_CHECKING = False  # as in packager._lazy
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Parser(argparse.ArgumentParser):
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             meant = did_you_mean(unknown[0].partition("=")[0], self._long_options())
-            self.error(f"unrecognized arguments: {listed(unknown, apart=' ')}{meant}")
+            words = listed([*map(shown_place, unknown)], apart=" ")
+            self.error(f"unrecognized arguments: {words}{meant}")
         return parsed, unknown
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -62,6 +63,9 @@ class Parser(argparse.ArgumentParser):
             message += did_you_mean(wrong["given"], _WORD.findall(wrong["choices"]))
         elif "required" in message:  # what is missing may be there under a name that is not quite its own
             message += self._misspelled_option()
+        for word in (part for given in self._given for part in (given, given.partition("=")[2])):
+            if (shown := shown_place(word)) != word:  # an address
+                message = message.replace(word, shown).replace(repr(word)[1:-1], shown)
         super().error(one_line(message))
 
     def _misspelled_option(self) -> str:

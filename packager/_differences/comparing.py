@@ -13,8 +13,7 @@ from packager._archive import CHUNK, ArchiveReader, ArchiveWriter, EntryRecord, 
 from packager._arguments import check_path
 from packager._licenses import RecordedLicenses
 from packager._quick_dataclasses import replace
-from packager._remote import shown_name
-from packager._texts import in_lines, listed
+from packager._texts import in_lines, listed, shown_place
 from packager._weights import (
     LegacyTensor,
     TorchPackage,
@@ -70,7 +69,7 @@ def compare_files(
     for what, file in (("before", before), ("after", after)):
         check_path(what, file, or_address=True)
     files = os.fspath(before), os.fspath(after)
-    names = shown_name(files[0]), shown_name(files[1])
+    names = shown_place(files[0]), shown_place(files[1])
     with ExitStack() as opened:
         sides = [_archive(file, opened) for file in (before, after)]
         refused = [one for one in sides if isinstance(one, ArchiveError)]
@@ -167,7 +166,7 @@ def _state_of(file: str, side: ArchiveReader | ArchiveError, unwrap: str | None)
         return {}
     if chosen not in members:
         raise ArchiveError(
-            f"{shown_name(file)}: which state dict? The archive holds {listed([*members]) or 'none'}; name "
+            f"{shown_place(file)}: which state dict? The archive holds {listed([*members]) or 'none'}; name "
             "one with unwrap= (--unwrap)"
         ).holding(members)
     return members[chosen]

@@ -11,7 +11,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "addresses": "Address address_in hide_secrets refuse_pin shown_name",
+            "addresses": "Address address_in hide_secrets refuse_pin",
             "fetching": "Fetching open_ranges",
             "ranges": "Ranges RemoteError",
         },

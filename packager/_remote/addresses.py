@@ -6,16 +6,19 @@ import re
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
-from packager._arguments import check_identity, is_address
+from packager._arguments import is_address
 from packager._quick_dataclasses import dataclass, field, replace
-from packager._texts import without_credentials
+from packager._texts import address_parts, without_credentials
 from packager.errors import AddressError, ArgumentError, IdentityMismatchError
 
 HTTP: Final = ("http", "https")
 """The schemes that the standard library reads; obstore reads the others."""
 
+UNQUOTED: Final = "/%:@!$&'()*+,;=~-._?"
+"""What a request has as it is given, of a path and a query."""
+
 _WHOLE_MODEL: Final = "model.safetensors.index.json"
-_KEPT: Final = "/%:@!$&'()*+,;=~-._"
+_PIN: Final = re.compile("sha256=[0-9a-f]{64}")
 _LONE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
@@ -97,30 +100,40 @@ def address_in(given: object) -> Address | None:
         return given
     if not isinstance(given, str) or not is_address(given):
         return None
-    whole, mark, fragment = getattr(given, "whole", given).partition("#")
-    shown = without_credentials(whole)
-    if mark and not fragment.startswith("sha256="):
-        raise ArgumentError(f"{shown}: found # and another text than sha256=IDENTITY; expected that, or no #")
-    identity = check_identity(f"{shown}#sha256", fragment.removeprefix("sha256=")) if mark else None
-    scheme, _, rest = whole.partition("://")
-    place, slash, path = rest.partition("/")
-    user, _, place = place.rpartition("@")
-    if scheme.lower() not in HTTP:
-        if not place or not path:
-            raise AddressError(f"{shown}: expected {scheme}://bucket/path")
-        return Address(f"{scheme.lower()}://{place}/{path}", f"{scheme.lower()}://{place}/{path}", identity)
+    text = getattr(given, "whole", given)
+    shown = without_credentials(text)
+    scheme, place, path, rest = address_parts(text)
+    scheme, form = scheme.lower(), "host" if scheme.lower() in HTTP else "bucket"
+    if shown.endswith("://..."):
+        raise AddressError(
+            f"{shown}: found an @ after the {form}, or a port that is no number; expected "
+            f"{scheme}://{form}/path, and in passwords and paths %40 for @, %2F for /, %3F for ?, %23 for #"
+        )
+    query, mark, fragment = rest.partition("#")
+    if mark and not _PIN.fullmatch(fragment):
+        raise ArgumentError(
+            f"{shown}: found # and another text than sha256=IDENTITY, 64 lower-case hexadecimal digits; "
+            "expected that, or no #"
+        )
+    identity = fragment.removeprefix("sha256=") or None
+    user, _, host = place.rpartition("@")
+    if form == "bucket":
+        if not host or not path[1:] or query or user:
+            raise AddressError(
+                f"{shown}: expected {scheme}://bucket/path, without user or query: the environment has the "
+                "credentials, and signed addresses are of https://"
+            )
+        return Address(shown, f"{scheme}://{host}{path}", identity)
     try:
-        parts = urlsplit(f"{scheme.lower()}://{place}{slash}{path}")
-        found = parts.hostname and parts.port != 0 and place.isprintable() and " " not in place
+        parts = urlsplit(f"{scheme}://{host}")
+        found = parts.hostname and parts.port != 0 and host.isprintable() and " " not in host
+        asked = _LONE_PERCENT.sub("%25", path or "/") + query
+        url = f"{scheme}://{host}{quote(asked.encode(errors='surrogateescape'), UNQUOTED)}"
     except ValueError:
         found = None
     if not found:
         raise AddressError(f"{shown}: no host can be read from it; expected {scheme}://host/path")
-    asked = quote(_LONE_PERCENT.sub("%25", f"/{path.partition('?')[0]}"), safe=_KEPT)
-    query = f"?{quote(parts.query, safe=_KEPT + '?')}" if parts.query else ""
-    return Address(
-        shown, f"{scheme.lower()}://{place}{asked}{query}", identity, unquote(user) if user else None
-    )
+    return Address(shown if path else f"{shown}/", url, identity, unquote(user) if user else None)
 
 
 def refuse_pin(address: object, found: str) -> None:
@@ -131,12 +144,6 @@ def refuse_pin(address: object, found: str) -> None:
             address.identity,
             "",
         )
-
-
-def shown_name(file: str) -> str:
-    """Return what a file is called in messages: its path, or its address without what must not be shown."""
-    address = address_in(file)
-    return file if address is None else str(address)
 
 
 class _Hidden(str):
@@ -153,9 +160,9 @@ def hide_secrets(text: str) -> str:
     >>> hide_secrets("https://me:secret@models.example/net.kellet")
     'https://models.example/net.kellet'
     """
-    address = address_in(text)
-    if address is None or not address.is_secret or isinstance(text, _Hidden):
+    if not is_address(text) or isinstance(text, _Hidden):
         return text
-    hidden = _Hidden(str(address) + (f"#sha256={address.identity}" if address.identity else ""))
+    pin = _PIN.fullmatch(text.rpartition("#")[2])
+    hidden = _Hidden(without_credentials(text) + (f"#{pin[0]}" if pin else ""))
     hidden.whole = text
     return hidden

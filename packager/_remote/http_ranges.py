@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import base64
 import re
-import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Final, TypeVar
-from urllib.parse import SplitResult, urljoin, urlsplit
+from http.client import HTTPConnection, HTTPException, HTTPResponse, responses
+from typing import Any, Final, TypeVar
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from packager._texts import one_line, without_credentials
 from packager._version import installed_version
 
-from .addresses import HTTP, Address
-from .ranges import OPENING, Landed, RemoteError, changed_error, checked_size
+from .addresses import HTTP, UNQUOTED, Address
+from .connections import BESIDE, Connections, shared_connections
+from .ranges import OPENING, TIMEOUT, Landed, RemoteError, changed_error, checked_size
 
-TIMEOUT: Final = 30.0
-"""Seconds until a server has to answer, and to go on with what it sends."""
-
-SLOWEST: Final = 16 << 10
-"""Bytes a second that an answer has to come with, beyond the time-out."""
+LEAST: Final = 1 << 18
+"""How many bytes of a body have to come in each time-out, unless fewer are left."""
 
 ATTEMPTS: Final = 5
+LATE_ATTEMPTS: Final = 2
+"""How often a range is asked for where a failure may pass, and where a server does not answer in time."""
+
 FIRST_WAIT: Final = 0.1
 LONGEST_WAIT: Final = 10.0
 """Seconds before an attempt: the first wait, doubled each time; the most that a server may ask for."""
@@ -36,13 +35,15 @@ LONGEST_WAIT: Final = 10.0
 TAKEN_WHOLE: Final = 8 << 20
 """The most bytes that are taken from a server that answers with the whole file."""
 
-_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTS: Final = 5
 _REDIRECTED: Final = (301, 302, 303, 307, 308)
 _GONE: Final = (401, 403, 404, 410)
 _PASSING: Final = (408, 429, 500, 502, 503, 504)
 _AT_ONCE: Final = 1 << 18
+_LONGEST_END: Final = 1.0  # seconds, behind the last byte: a new connection takes less
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19})")
+_STRONG_TAG: Final = re.compile('"[!#-~]*"')
+_KNOWN_RANGE: Final = re.compile(r"(bytes [\d*-]{1,40}/[\d*]{1,19})?")
 _UNCODED: Final = ("", "identity", "chunked", "identity, chunked")
 _DOWNLOAD: Final = "fetch the file first (curl -L -o FILE), and give its path"
 _MENDS: Final = {
@@ -62,51 +63,72 @@ class _Passing(Exception):
 
 
 class _Answer:
-    """The answer to a request for `span`, and the connection that it comes on."""
+    """The answer to a request for `span`, and the connection that it comes on. None of its texts are shown.
 
-    def __init__(self, connection: HTTPConnection, response: HTTPResponse, span: str) -> None:
+    A server may repeat in them what it was asked, secrets among it.
+    """
+
+    def __init__(self, connection: HTTPConnection, span: str) -> None:
+        self.wire: Any = connection.sock  # a Wire
         self.connection = connection
-        self.response = response
+        self.response: HTTPResponse = connection.getresponse()
         self.span = span
-        self.status = response.status
-        self.length = response.length
+        self.status = self.response.status
+        self.length = self.response.length
 
     def header(self, name: str) -> str:
-        """Return a header on one line, empty where there is none."""
-        return one_line(self.response.getheader(name) or "")
+        """Return a header, empty where there is none."""
+        return self.response.getheader(name) or ""
 
     def said(self) -> str:
         """Return what the server says, with a wait that it asks for."""
-        wait = self.header("Retry-After")
-        return f"{self.status} {one_line(self.response.reason)[:80]}" + (
-            f", after {wait[:20]} s" if wait else ""
+        wait = self.wait()
+        return f"{self.status} {responses.get(self.status, '')}" + (
+            "" if wait is None else f", after {wait} s"
         )
+
+    def wait(self) -> int | None:
+        """Return how many seconds the server asks to wait."""
+        asked = self.header("Retry-After")
+        return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 10 else None
+
+    def range_said(self) -> str:
+        """Return the range that the server says, where it is one."""
+        said = self.header("Content-Range")
+        return repr(said) if _KNOWN_RANGE.fullmatch(said) else "of another form"
 
     def passing(self, wait: float | None = None) -> _Passing:
         """Return the failure for an answer that may be another one later."""
-        asked, failure = self.header("Retry-After"), _Passing(self.said())
+        failure = _Passing(self.said())
         failure.status = self.status
-        failure.wait = float(asked) if wait is None and asked.isdecimal() and len(asked) < 10 else wait
+        failure.wait = self.wait() if wait is None else wait
         return failure
 
     def fill(self, target: memoryview) -> Iterator[int]:
         """Read the body into memory, and yield how many bytes are there."""
-        done, deadline = 0, time.monotonic() + TIMEOUT + len(target) / SLOWEST
+        done = due = 0
+        self.wire.room = 2 * len(target) + BESIDE  # chunks have sizes
         while done < len(target):
+            if done >= due:
+                self.wire.deadline, due = time.monotonic() + TIMEOUT, done + LEAST
             data = self.response.read1(min(len(target) - done, _AT_ONCE))
             if not data:
                 raise _Passing(f"the connection ended {len(target) - done} bytes too early")
-            if time.monotonic() > deadline:
-                raise _Passing(f"{len(target) - done} bytes had not come in time")
             target[done : done + len(data)] = data
             done += len(data)
             yield done
 
     def is_over(self) -> bool:
         """Return whether all was read, and the connection can be asked again."""
-        if not self.response.isclosed():
-            self.response.read1(1)  # the end of one in chunks, or bytes that nobody asked for
-        return self.response.isclosed() and self.connection.sock is not None
+        try:
+            if self.response.length is None:
+                self.wire.deadline = time.monotonic() + _LONGEST_END
+                self.response.read1(1)  # the end of one in chunks, or bytes that nobody asked for
+            over = self.response.isclosed() or self.response.length == 0
+        except (OSError, HTTPException):  # behind the file
+            return False
+        self.response.close()
+        return over and self.connection.sock is not None
 
     def drop(self) -> None:
         """Close the connection, and the answer, which may be all that holds it open."""
@@ -115,7 +137,7 @@ class _Answer:
 
 
 class HttpRanges:
-    """A file over http or https. Connections are kept and used again, one for each thread that reads.
+    """A file over http or https. Connections are used again, by all files of the process.
 
     Raises RemoteError where the server does not give ranges of a file whose size it says.
     """
@@ -127,9 +149,7 @@ class HttpRanges:
         self.size = -1
         self._address = address
         self._first = self._place = urlsplit(address.url)
-        self._lock = threading.Lock()
-        self._idle: list[HTTPConnection] = []
-        self._secure: ssl.SSLContext | None = None
+        self._connections = shared_connections()
         self._tag = self._modified = ""
         span = f"bytes=-{OPENING}" if from_end else f"bytes=0-{OPENING - 1}"
         self.opening = self._again(span, lambda: self._open(span))
@@ -149,16 +169,7 @@ class HttpRanges:
         self._again(f"bytes={start}-{stop - 1}", attempt)
 
     def close(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-
-    def __del__(self) -> None:
-        for connection in getattr(
-            self, "_idle", ()
-        ):  # without the lock, which may be held where it was forked
-            connection.close()
+        self._connections = Connections()  # those before are closed with the last file that uses them
 
     def _open(self, span: str) -> tuple[int, bytes]:
         """Carry out the first request: learn the size and the version of the file."""
@@ -192,7 +203,7 @@ class HttpRanges:
         tag, modified = answer.header("ETag"), answer.header("Last-Modified")
         found, expected = (tag, self._tag) if self._tag else (modified, self._modified)
         if expected and found != expected:
-            raise changed_error(self.name, f"version {found[:80] or 'none'}", expected[:80], answer.span)
+            raise changed_error(self.name, "another version", "that of the first answer", answer.span)
         if answer.status in (200, 412, 416):
             raise changed_error(
                 self.name, f"the answer {answer.status}", f"206 with {answer.span}", answer.span
@@ -204,33 +215,31 @@ class HttpRanges:
 
     def _content_range(self, answer: _Answer) -> tuple[int, int, int]:
         """Return what an answer says that it is: a range, and the size of the whole."""
-        said = answer.header("Content-Range")
-        found = _CONTENT_RANGE.fullmatch(said)
+        found = _CONTENT_RANGE.fullmatch(answer.header("Content-Range"))
         if answer.status != 206 or found is None:
-            told = f"{answer.status} with the Content-Range {said[:80]!r}"
+            told = f"{answer.status} with the Content-Range {answer.range_said()}"
             raise self._wrong(answer, told, "206 with bytes FIRST-LAST/SIZE")
         first, last, size = map(int, found.groups())
         return first, last + 1, size
 
     def _require_range(self, answer: _Answer, found: tuple[int, ...], wanted: tuple[int, int]) -> None:
         if found != wanted or answer.length not in (None, wanted[1] - wanted[0]):
-            told = f"the range {answer.header('Content-Range')[:80]!r} in {answer.length} bytes"
+            told = f"the range {answer.range_said()} in {answer.length} bytes"
             raise self._wrong(answer, told, "what was asked for")
 
     @contextmanager
     def _answer(self, span: str) -> Iterator[_Answer]:
         """Give an answer that is about the file; keep its connection where all of it was read."""
-        answer = self._followed(span)
+        answer, connections = self._followed(span), self._connections
         try:
             if answer.status not in (200, 206, 412, 416):
                 raise self._refused(answer)
             coding = f"{answer.header('Content-Encoding')}, {answer.header('Transfer-Encoding')}".strip(" ,")
             if coding.lower() not in _UNCODED:
-                raise self._wrong(answer, f"the coding {coding[:80]!r}", "the file as it is")
+                raise self._wrong(answer, "a Content-Encoding or Transfer-Encoding", "the file as it is")
             yield answer
             if answer.is_over():
-                with self._lock:
-                    self._idle.append(answer.connection)
+                connections.keep(answer.connection)
             else:
                 answer.drop()
         except BaseException:
@@ -238,10 +247,10 @@ class HttpRanges:
             raise
 
     def _followed(self, span: str) -> _Answer:
-        """Ask for a range, redirected as often as may be."""
-        place = self._place
+        """Ask for a range, redirected as often as may be. The last header has come before the time-out."""
+        place, deadline = self._place, time.monotonic() + TIMEOUT
         for _ in range(_REDIRECTS + 1):
-            answer = self._ask(place, span)
+            answer = self._ask(place, span, deadline)
             if answer.status not in _REDIRECTED:
                 if answer.status not in _GONE:
                     self._place = place
@@ -260,22 +269,19 @@ class HttpRanges:
         mend = _MENDS.get(answer.status, _DOWNLOAD)
         return self._error(f"the server answers {answer.said()}; {mend}", answer.span, answer.status)
 
-    def _ask(self, place: SplitResult, span: str) -> _Answer:
+    def _ask(self, place: SplitResult, span: str, deadline: float) -> _Answer:
         headers = {
             "Range": span,
             "Accept-Encoding": "identity",
             "User-Agent": f"kellet/{installed_version()}",
         }
-        if self._tag.startswith('"') and place.netloc == self._place.netloc:
+        if _STRONG_TAG.fullmatch(self._tag) and place.netloc == self._place.netloc:
             headers["If-Range"] = self._tag
         if self._address.login and place[:2] == self._first[:2]:
             headers["Authorization"] = f"Basic {base64.b64encode(self._address.login.encode()).decode()}"
-        connection = self._connection(place)
+        connection = self._connections.ask(place, headers, deadline)
         try:
-            connection.request(
-                "GET", f"{place.path}{'?' if place.query else ''}{place.query}", headers=headers
-            )
-            return _Answer(connection, connection.getresponse(), span)
+            return _Answer(connection, span)
         except BaseException:
             connection.close()
             raise
@@ -289,27 +295,14 @@ class HttpRanges:
         except ValueError:
             is_known = False
         if not is_known or (place.scheme == "https" and found.scheme == "http"):
-            shown = without_credentials(said)[:200]
-            raise self._wrong(answer, f"a redirect to {shown!r}", f"one to {place.scheme}")
-        return found._replace(netloc=found.netloc.rpartition("@")[2], path=found.path or "/", fragment="")
-
-    def _connection(self, place: SplitResult) -> HTTPConnection:
-        """Return a connection to the host of an address: one that was used before, or a new one."""
-        host, port = place.hostname or "", place.port or _PORTS[place.scheme]
-        is_secure = place.scheme == "https"
-        with self._lock:
-            for known in self._idle:
-                if (known.host, known.port, isinstance(known, HTTPSConnection)) == (host, port, is_secure):
-                    self._idle.remove(known)
-                    return known
-        if not is_secure:
-            return HTTPConnection(host, port, timeout=TIMEOUT)
-        if self._secure is None:
-            self._secure = ssl.create_default_context()
-        return HTTPSConnection(host, port, timeout=TIMEOUT, context=self._secure)
+            shown = repr(without_credentials(said)[:200]) if "://" in said else "no host"
+            raise self._wrong(answer, f"a redirect to {shown}", f"one to {place.scheme}")
+        path, query = (quote(part.encode("latin-1"), UNQUOTED) for part in (found.path or "/", found.query))
+        return SplitResult(found.scheme, found.netloc.rpartition("@")[2], path, query, "")
 
     def _again(self, span: str, attempt: Callable[[], _Made]) -> _Made:
         """Carry out what may have to be tried again. Raises RemoteError."""
+        late = 0
         for turn in range(1, ATTEMPTS + 1):
             wait = FIRST_WAIT * 2 ** (turn - 1)
             try:
@@ -319,15 +312,19 @@ class HttpRanges:
             except _Passing as error:
                 failure: Exception = error
                 wait = wait if error.wait is None else error.wait
-            except (ConnectionError, TimeoutError, HTTPException) as error:
+            except TimeoutError as error:
+                failure, late = error, late + 1
+            except (ConnectionError, HTTPException) as error:
                 failure = error
             except (OSError, ValueError) as error:  # no such host, a certificate that is none, an odd header
                 failure, turn = error, ATTEMPTS
-            if turn == ATTEMPTS or wait > LONGEST_WAIT:
+            if turn == ATTEMPTS or late == LATE_ATTEMPTS or wait > LONGEST_WAIT:
                 break
-            self.close()  # connections that were open at the same time may be as dead
+            self._connections.close()  # those that were open at the same time may be as dead
             time.sleep(wait)
-        said = one_line(str(failure) or type(failure).__name__)[:200]
+        # What http.client says has words of the server in it, or the address.
+        is_safe = isinstance(failure, OSError | _Passing)
+        said = one_line(str(failure))[:200] if is_safe else type(failure).__name__
         mend = "see whether the host can be reached, and try again"
         raise self._error(f"it cannot be read: {said}; {mend}", span, getattr(failure, "status", None))
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from packager._texts import one_line
+from packager._texts import one_line, shown_place, without_address
 from packager.errors import PackageError
 
 LARGEST: Final = 1 << 42
@@ -14,6 +14,10 @@ LARGEST: Final = 1 << 42
 
 OPENING: Final = 1 << 18
 """How many bytes the first request asks for, of the end of a file or of its start."""
+
+
+TIMEOUT: Final = 15.0
+"""Seconds until the last header of an answer has to have come, and until its body goes on."""
 
 
 class RemoteError(PackageError, OSError):
@@ -84,7 +88,7 @@ class FileRanges:
     parallel = 1
 
     def __init__(self, file: Any) -> None:
-        self.name = one_line(str(getattr(file, "name", type(file).__name__)))
+        self.name = one_line(shown_place(str(getattr(file, "name", type(file).__name__))))
         self._file = file
         self._lock = threading.Lock()
         try:
@@ -93,7 +97,9 @@ class FileRanges:
             size = int(file.tell() if found is None else found)
             file.seek(before)
         except Exception as error:
-            raise RemoteError(f"{self.name}: its size cannot be found: {error}", self.name) from error
+            raise RemoteError(
+                f"{self.name}: its size cannot be found: {without_address(error)}", self.name
+            ) from error
         self.size = checked_size(size, self.name)
         self.opening = 0, b""
 
@@ -112,9 +118,9 @@ class FileRanges:
                     landed(len(target) - len(rest))
                 self._file.seek(before)
             except Exception as error:  # closed, or of text, or whatever a class of its own raises
-                asked = f"bytes {start} to {start + len(target)} of {self.size}"
+                asked, said = f"bytes {start} to {start + len(target)} of {self.size}", without_address(error)
                 raise RemoteError(
-                    f"{self.name}: {asked} cannot be read: {error}; keep the file object open and unchanged "
+                    f"{self.name}: {asked} cannot be read: {said}; keep the file object open and unchanged "
                     "as long as it is used",
                     self.name,
                     asked=asked,

@@ -1,14 +1,21 @@
-"""Files in object stores, read by obstore: its credentials, its retries, its time-outs."""
+"""Files in object stores, read by obstore: its credentials, its retries, its time-outs of 30 s."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from http.client import responses
+from typing import Any, Final
 
-from packager._texts import one_line
 from packager.errors import AddressError
 
 from .addresses import Address
-from .ranges import OPENING, Landed, RemoteError, changed_error, checked_size
+from .ranges import OPENING, TIMEOUT, Landed, RemoteError, changed_error, checked_size
+
+_AT_ONCE: Final = 1 << 18
+_KNOWN: Final = re.compile(r"status code: (\d{3})|kind: ([A-Z][A-Za-z]+)")
 
 
 class StoreRanges:
@@ -30,50 +37,71 @@ class StoreRanges:
             ) from None
         self.name = str(address)
         self._get: Any = obstore.get
-        self._tag: str | None = None
-        self.size = -1
         asked = f"the last {OPENING} bytes" if from_end else f"the first {OPENING} bytes"
-        try:
+        with self._told(asked):
             folder, _, self._path = address.url.rpartition("/")
-            self._store = from_url(f"{folder}/")
+            retries = {"retry_timeout": timedelta(seconds=TIMEOUT)}
+            self._store: Any = from_url(f"{folder}/", retry_config=retries)
             wanted: Any = {"suffix": OPENING} if from_end else (0, OPENING)
             found = self._get(self._store, self._path, options={"range": wanted})
-            meta, (start, stop), data = found.meta, found.range, found.bytes()
-        except Exception as error:  # obstore's have no common class with those of its settings
-            raise self._error(error, asked) from None
-        self.size = checked_size(meta["size"], self.name)
-        self._tag = meta["e_tag"]
-        if len(data) != stop - start:
-            raise changed_error(self.name, f"{len(data)} bytes", f"{stop - start}", asked)
-        self.opening = start, bytes(data)
+            meta, place = found.meta, tuple(found.range)
+        self.size, self._tag = checked_size(meta["size"], self.name), meta["e_tag"]
+        expected = (max(self.size - OPENING, 0), self.size) if from_end else (0, min(OPENING, self.size))
+        if place != expected:
+            raise changed_error(self.name, f"bytes {place}", f"bytes {expected}", asked)
+        data = bytearray(place[1] - place[0])
+        self._fill(memoryview(data), found, asked, lambda count: None)
+        self.opening = place[0], bytes(data)
 
     def read(self, start: int, target: memoryview, landed: Landed) -> None:
-        asked = f"bytes {start} to {start + len(target)}"
+        stop = start + len(target)
+        asked = f"bytes {start} to {stop}"
         condition = {"if_match": self._tag} if self._tag and not self._tag.startswith("W/") else {}
-        try:
-            options = {"range": (start, start + len(target)), **condition}
-            found = self._get(self._store, self._path, options=options)
-            meta, place, data = found.meta, tuple(found.range), memoryview(found.bytes())
-        except Exception as error:
-            if type(error).__name__ == "PreconditionError":
-                raise changed_error(self.name, "another version", f"ETag {self._tag}", asked) from None
-            raise self._error(error, asked) from None
-        facts = meta["size"], meta["e_tag"], place, len(data)
-        expected = self.size, self._tag, (start, start + len(target)), len(target)
-        if facts != expected:
-            raise changed_error(self.name, str(facts), str(expected), asked)
-        target[:] = data
-        landed(len(data))
+        with self._told(asked):
+            found = self._get(self._store, self._path, options={"range": (start, stop), **condition})
+            facts = found.meta["size"], found.meta["e_tag"], tuple(found.range)
+        if facts != (self.size, self._tag, (start, stop)):
+            raise self._changed(asked)
+        self._fill(target, found, asked, landed)
 
     def close(self) -> None:
         """Do nothing: connections are obstore's."""
 
-    def _error(self, error: Exception, asked: str) -> RemoteError:
-        """Return the error without what obstore tells of its settings and requests."""
-        said = one_line(str(error).partition("Debug source:")[0].partition("?")[0].strip())[:200]
-        return RemoteError(
+    def _fill(self, target: memoryview, found: Any, asked: str, landed: Landed) -> None:
+        """Read a body into memory, and no more than has room there."""
+        done = 0
+        with self._told(asked):
+            for piece in found.stream(min_chunk_size=_AT_ONCE):
+                done += len(piece)
+                if done > len(target):
+                    break
+                target[done - len(piece) : done] = piece
+        if done != len(target):
+            raise changed_error(self.name, f"{done} bytes of a body", f"{len(target)}", asked)
+        landed(done)
+
+    def _changed(self, asked: str) -> RemoteError:
+        return changed_error(self.name, "another version", "that of the first answer", asked)
+
+    @contextmanager
+    def _told(self, asked: str) -> Iterator[None]:
+        """Raise RemoteError for what obstore raises, without its text: that has endpoints and paths in it."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # they have no common class, and some are not of Exception
+            failure = error
+        else:
+            return
+        if type(failure).__name__ == "PreconditionError":
+            raise self._changed(asked) from None
+        status, kind = next(iter(_KNOWN.findall(str(failure))), ("", ""))
+        said = f"{status} {responses.get(int(status), '')}" if status else kind or type(failure).__name__
+        raise RemoteError(
             f"{self.name}, {asked}: it cannot be read: {said}; see that bucket and path are right, and "
-            "credentials and region as obstore takes them from the environment",
+            "credentials, endpoint and region as obstore takes them from the environment",
             self.name,
-            asked=asked,
-        )
+            int(status) if status else None,
+            asked,
+        ) from None

@@ -28,9 +28,10 @@ from packager._calls import (
     load_entry,
     schema_of,
 )
-from packager._quick_dataclasses import dataclass
-from packager._remote import address_in, shown_name
+from packager._quick_dataclasses import dataclass, field
+from packager._remote import address_in
 from packager._tensors import library_of
+from packager._texts import shown_place
 from packager.errors import IdentityMismatchError
 from packager.package_importer import PackageImporter
 
@@ -173,7 +174,7 @@ class Predictor:
         return _made_again, (self._asked, self._identity)
 
     def __repr__(self) -> str:
-        return f"Predictor({shown_name(self._asked.path)!r})"
+        return f"Predictor({shown_place(self._asked.path)!r})"
 
     def _here(self) -> _Session:
         """Return the open archive of this process."""
@@ -187,7 +188,7 @@ class Predictor:
 class _Asked:
     """The arguments of a Predictor, with an absolute path: a worker may run in another folder."""
 
-    path: str
+    path: str = field(repr=False)  # or an address, with its password
     entry: str | None
     identity: str | None
     signed_by: Any

@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias
 from packager._archive import MAX_TENSORS, ArchiveReader, TensorReader, read_json
 from packager._arguments import check_choice, check_flag, check_kind, check_path
 from packager._quick_dataclasses import dataclass, field, replace
-from packager._remote import Address, address_in, refuse_pin, shown_name
+from packager._remote import Address, address_in, refuse_pin
 from packager._state_dicts import StateMapping
 from packager._tensors import FORMATS, library_here
-from packager._texts import counted, in_lines, listed
+from packager._texts import counted, in_lines, listed, shown_place
 from packager.errors import ArchiveError, KeyNotStoredError, LegacyFormatError
 
 from .array_files import (
@@ -262,7 +262,7 @@ def open_other_weights(file: str | os.PathLike[str], refused: ArchiveError) -> C
     ...     list(open_other_weights(f"{folder}/old.npz", ArchiveError("no archive")))
     ['weight']
     """
-    name = shown_name(os.fspath(file))
+    name = shown_place(os.fspath(file))
     if name == "-" or name.endswith(".kellet") or os.path.isdir(os.path.join(name, ".data")):
         raise refused
     try:

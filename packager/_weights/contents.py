@@ -24,10 +24,14 @@ from .torch_names import LegacyLayout
 TENSORS: Final = (LegacyTensor, LegacyLayout)
 """What tensors of an old file are."""
 
-_USUAL: Final = frozenset(
-    "state_dict model_state_dict model state_dict_ema model_ema ema ema_state_dict module net network "
-    "weights params params_ema model_state generator discriminator teacher student backbone".split()
+_WHOLE: Final = frozenset(
+    "state_dict model_state_dict model module net network weights params model_state".split()
 )
+_USUAL: Final = _WHOLE | frozenset(
+    "state_dict_ema model_ema ema ema_state_dict params_ema generator discriminator teacher student "
+    "backbone".split()
+)
+"""How state dicts are called: that of all weights, and those of averages and of one model among several."""
 
 
 _OF_TRAINING: Final = (frozenset({"last_epoch", "_last_lr"}), frozenset({"scale", "_growth_tracker"}))
@@ -97,9 +101,11 @@ class _Search:
         if self._is_state_dict(root) or self._is_of_training(root):
             return self._contents(root, root, "")
         candidates = dict(self._candidates(root))
+        usual = [path for path in candidates if path.rpartition(".")[2] in _USUAL]
         if candidates and self._has_arrays(root):  # as torchtitan writes: weights beside "optimizer"
             candidates = {"": root, **candidates}
-        usual = [path for path in candidates if path.rpartition(".")[2] in _USUAL]
+            if not any(path.rpartition(".")[2] in _WHOLE for path in usual):
+                usual = []  # what averages the weights at the top, or is one more model, is no more meant
         chosen = usual or list(candidates)
         if len(chosen) == 1:
             others = tuple(path for path in candidates if path != chosen[0])

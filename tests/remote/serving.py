@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,8 +21,6 @@ class FileServer(ThreadingHTTPServer):
 
     def __init__(self, files: dict[str, bytes], host: str = "127.0.0.1") -> None:
         if ":" in host:
-            import socket
-
             self.address_family = socket.AF_INET6
         super().__init__((host, 0), Handler)
         self.host = host
@@ -109,3 +108,42 @@ def serving(files: dict[str, bytes], host: str = "127.0.0.1") -> Iterator[FileSe
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def talking(talk: Callable[[socket.socket, bytes], None], scheme: str = "http") -> Iterator[str]:
+    """Give the address of a server that reads a request on each connection, and answers by `talk`."""
+
+    def one(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            while request := connection.recv(1 << 16):
+                talk(connection, request)
+
+    def accept(listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=one, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        threading.Thread(target=accept, args=(listening,), daemon=True).start()
+        yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/net.kellet"
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)  # ends what accepts
+
+
+def in_time(seconds: float, call: Callable[[], object]) -> object:
+    """Return what a call gives, or the error that it raises. Fails where it takes longer."""
+    found: list[object] = []
+
+    def watched() -> None:
+        try:
+            found.append(call())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=watched, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, f"not over after {seconds} s"
+    return found[0]

@@ -60,7 +60,7 @@ TOLD = {
         "a size of 1000000000000000000 bytes",
         "at most",
     ),
-    "compressed": (answered(200, b"ab", Content_Encoding="gzip"), "gzip", "the file as it is"),
+    "compressed": (answered(200, b"ab", Content_Encoding="gzip"), "Content-Encoding", "the file as it is"),
     "endless redirect": (answered(302, Location="/net.kellet"), "more than 5 redirects", "give its path"),
     "redirect to a file": (answered(302, Location="file:///etc/passwd"), "file:///etc/passwd", "to http"),
     "redirect to nowhere": (answered(302, Location="http://[::1"), "http://[::1", "to http"),
@@ -167,7 +167,6 @@ def test_attempts_have_an_end(server: FileServer) -> None:
 
 def test_slow_drip_has_an_end(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_ranges, "TIMEOUT", 0.3)
-    monkeypatch.setattr(http_ranges, "SLOWEST", 1 << 30)
     monkeypatch.setattr(http_ranges, "ATTEMPTS", 2)
 
     def fault(handler: Any, number: int) -> bool:
@@ -182,7 +181,7 @@ def test_slow_drip_has_an_end(server: FileServer, monkeypatch: pytest.MonkeyPatc
 
     server.fault = fault
     started = time.monotonic()
-    with pytest.raises(RemoteError, match="bytes had not come in time"):
+    with pytest.raises(RemoteError, match="timed out"):
         read(server.address())
     assert time.monotonic() - started < 10
 

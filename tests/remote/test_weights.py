@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -132,3 +134,40 @@ def test_pin_of_an_address_that_leads_to_no_archive_is_an_error(name: str) -> No
                 server.address("net.npz"), pinned if name != "net/" else pinned.replace("net/", "net.npz")
             )
         assert main(["inspect", pinned]) != 0
+
+
+@pytest.mark.unix
+def test_shards_hold_no_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {f"layer.{n}": f"model-{n:05}-of-00060.safetensors" for n in range(60)}
+    files = {f"/net/{name}": save({key: np.full(1000, 1.0)}) for key, name in names.items()}
+    files["/net/model.safetensors.index.json"] = json.dumps({"weight_map": names}).encode()
+    accepted = []
+    with serving(files) as server:
+        taken = server.get_request
+        monkeypatch.setattr(server, "get_request", lambda: accepted.append(1) or taken())
+        before = len(os.listdir("/proc/self/fd"))
+        with open_checkpoint(server.address("net/")) as checkpoint:
+            assert len(checkpoint.state_dict("numpy")) == checkpoint.shards == 60
+            assert len(os.listdir("/proc/self/fd")) - before < 12  # those of the server are among them
+        assert len(server.asked) == 61
+        assert len(accepted) <= 2
+
+
+@pytest.mark.unix
+def test_shards_at_many_hosts_hold_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {f"layer.{n}": f"model-{n:05}-of-00030.safetensors" for n in range(30)}
+    index = json.dumps({"weight_map": names}).encode()
+    with ExitStack() as opened:
+        server = opened.enter_context(serving({"/net/model.safetensors.index.json": index}))
+        others = [
+            opened.enter_context(serving({f"/net/{name}": save({key: np.full(1000, 1.0)})}))
+            for key, name in names.items()
+        ]
+        places = {path: other.address(path[1:]) for other in others for path in other.files}
+        server.fault = lambda handler, number: (
+            handler.path in places and (handler.answer(302, b"", {"Location": places[handler.path]}) or True)
+        )
+        before = len(os.listdir("/proc/self/fd"))
+        with open_checkpoint(server.address("net/")) as checkpoint:
+            assert len(checkpoint.state_dict("numpy")) == 30
+            assert len(os.listdir("/proc/self/fd")) - before < 40  # with the ends of the servers

@@ -130,7 +130,8 @@ if not TYPE_CHECKING:  # type checkers would take every name for one that is her
                 return metadata.version("kellet")
             except metadata.PackageNotFoundError as error:
                 raise AttributeError(
-                    "kellet has no __version__ here: it is not installed, only importable"
+                    "kellet has no __version__, as it is not installed; run python -m pip install -e . "
+                    "in its folder"
                 ) from error
         try:
             return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed

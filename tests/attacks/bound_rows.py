@@ -257,12 +257,12 @@ ARCHIVE: dict[str, Row] = {
     "MAX_TYPE_TEXT": Row(
         lambda n, folder: ValueType.parse('{"' + "k" * (n - 9) + '": int}'),
         1 << 16,
-        "found 65537 characters, expected at most 65536",
+        "found 65537 characters; the limit is 65536",
     ),
     "MAX_TYPE_DEPTH": Row(
         lambda n, folder: ValueType.parse("list[" * n + "int" + "]" * n),
         16,
-        "types are 17 deep, expected at most 16",
+        "found 17 levels; the limit is 16",
     ),
     "MAX_SEED_POOL": Row(
         codec("numpy.seed_sequence", lambda n: [n, 0], INT, TUPLE),

@@ -435,8 +435,8 @@ WRITTEN: dict[str, Any] = {
         ["runnable: it carries its loader, and `python FILE --info` starts it"],
     ],
     "why a template misses": (
-        "rename {p:any}.gamma -> {p}.weight\n    skipped: no key matches: '{p:any}.gamma' wants a module and "
-        "a dot before,\n        and 'gamma' is at the root; write the step for 'gamma' as well\n"
+        "rename {p:any}.gamma -> {p}.weight\n    skipped: no key matches: '{p:any}.gamma' needs a name and a "
+        "dot in front,\n        and 'gamma' has none; add the same step for 'gamma'\n"
         "0 changes, 1 skipped, 2 keys afterwards"
     ),
     "repeats": ["aa.w", "x-y.w", "x.w"],

@@ -121,7 +121,7 @@ def test_a_draft_says_what_lies_beside_its_choice_and_its_keys_go_back(run: Run)
     torch.save({"model": state("net.", 2), "ema": averaged(3), "epoch": 1}, "old.pt")
     run("suggest-migration", "old.pt", "new.pt", "-o", "m.toml")
     assert Path("m.toml").read_text().splitlines()[-3:] == [
-        "# What else the file holds (`unwrap` above says what was taken):",
+        "# Other contents of the file (`unwrap` above names the state dict that is used):",
         "#     ema: dict of 8 with 8 tensors",
         "#     epoch: 1",
     ]

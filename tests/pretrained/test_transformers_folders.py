@@ -225,7 +225,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         ({"config.json": "[]"}, r"config\.json: found a list; expected a JSON object"),
         (
             {"config.json": '{"architectures": ["NoSuchModel"]}'},
-            r"its model is a NoSuchModel, and transformers \S+ has none",
+            r"its model is a NoSuchModel, which transformers \S+ lacks\. Install",
         ),
         ({"config.json": '{"model_type": "bert"}'}, "transformers cannot read it: OSError"),
         (

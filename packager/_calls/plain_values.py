@@ -46,7 +46,9 @@ def stored_form(name: str, value: object) -> Any:
     try:
         array = array_of(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise CallError(f"input {name}: {error}") from error
+        raise CallError(
+            f"input {name}: {error}. A list must have values of one shape; else give a dict, or plain values"
+        ) from error
     if array.dtype.hasobject:
         raise CallError(
             f"input {name} is of type {type(value).__name__}; expected an array, a tensor, a number, text, "

@@ -99,7 +99,7 @@ class Interpreter:
         except (OSError, ValueError, TypeError, LookupError, subprocess.CalledProcessError) as error:
             raise EnvironmentBuildError(
                 f"{shown}: no Python answers there ({_told(error)}); name one, as "
-                f"--python {_python_of(shown) or '/usr/bin/python3.12'}"
+                f"--python {_python_of(shown) or sys.executable}"
             ) from error
         if tuple(map(int, found.fingerprint.python_series.split("."))) < OLDEST_PYTHON:
             oldest = ".".join(map(str, OLDEST_PYTHON))

@@ -300,9 +300,7 @@ def _readable(name: str) -> Iterator[None]:
     except (PackageError, OSError, MemoryError):
         raise
     except Exception as error:  # zipfile raises many kinds for a damaged file
-        raise EnvironmentBuildError(
-            f"{name}: not a wheel ({error}); remove it where it comes from"
-        ) from error
+        raise EnvironmentBuildError(f"{name}: not a wheel ({error}); build or download it again") from error
 
 
 def _part(wheel: zipfile.ZipFile, name: str, shared: _Shared) -> bytes:

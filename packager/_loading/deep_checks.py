@@ -207,7 +207,8 @@ class ParsingProcess:
         else:
             found = f"ended the process that parsed it (exit code {code})"
         return ParsingLimitError(
-            f"entry {name!r}: it {found}; do not load it, unless you know where it comes from"
+            f"entry {name!r}: it {found}. Do not load it, unless you know where it comes from; then allow "
+            "more: kellet verify FILE --deep --memory 4096 --seconds 600"
         )
 
 

@@ -65,11 +65,13 @@ def parse_policy(text: str, where: str = "<policy>") -> Policy:
     >>> policy.preset, [str(rule) for rule in policy.rules]
     ('auto', ["deny('tests.**')"])
     """
-    check_kind("text", text, str, "a policy as text")
+    check_kind("text", text, str, "the text of a policy, as 'preset = \"auto\"'")
     try:
         table = parse_toml(text)
     except TomlError as error:
-        raise PolicyFileError(f"policy {where} is not TOML: {error}") from error
+        raise PolicyFileError(
+            f'policy {where} is not TOML: {error}. A policy is such a text: preset = "auto"'
+        ) from error
     problems = [
         f"unknown key {key!r}; expected one of {', '.join(_KEYS)}" for key in table if key not in _KEYS
     ]

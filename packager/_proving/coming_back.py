@@ -198,7 +198,8 @@ class ComingBack:
             else:
                 changed.append(storage.name)
         if changed:
-            raise NotAsStoredError(f"values differ from the stored ones: {listed(changed)}").holding(changed)
+            told = f"values differ from the stored ones: {listed(changed)}"
+            raise NotAsStoredError(told, _BY_CODE).holding(changed)
 
 
 class _UniqueIds:

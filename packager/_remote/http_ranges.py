@@ -49,7 +49,7 @@ _DOWNLOAD: Final = "fetch the file first (curl -L -o FILE), and give its path"
 _MENDS: Final = {
     401: "give credentials, as https://user:password@host/path",
     403: "see whether the address has expired, and who may read the file",
-    404: "see how the address is spelled",
+    404: "the server has no such file: correct the address, or upload the file",
     410: "the file is gone: ask for its new address",
 }
 _Made = TypeVar("_Made")
@@ -257,7 +257,11 @@ class HttpRanges:
                 return answer
             answer.drop()
             place = self._redirected(place, answer)
-        raise self._wrong(answer, f"more than {_REDIRECTS} redirects", "the file")
+        last = f"{place.scheme}://{place.netloc}{place.path}"
+        mend = "give the address of the file itself, or the login that the server asks for"
+        raise self._error(
+            f"more than {_REDIRECTS} redirects, the last to {last}; {mend}", answer.span, answer.status
+        )
 
     def _refused(self, answer: _Answer) -> Exception:
         """Return the failure for an answer that is no file: one that may pass, or an error."""

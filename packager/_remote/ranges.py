@@ -65,7 +65,11 @@ class Ranges(Protocol):
 def checked_size(size: int, name: str) -> int:
     """Return the size of a file. Raises RemoteError for one that no file has."""
     if not 0 <= size <= LARGEST:
-        raise RemoteError(f"{name}: found a size of {size} bytes; at most {LARGEST} are read", name)
+        raise RemoteError(
+            f"{name}: found a size of {size} bytes; at most {LARGEST} are read. Download the file, "
+            "and open it by its path",
+            name,
+        )
     return size
 
 

@@ -230,7 +230,9 @@ def claims_of(reader: ArchiveReader, path: str | None, signature: str = "") -> l
             require_of(statement, reader.manifest, reader.identity, name)
     except ArchiveError as error:
         return Judgement("broken", str(error))
-    return claims or Judgement("unsigned", "it has no signature")
+    return claims or Judgement(
+        "unsigned", "it has no signature; its maker adds one: kellet sign FILE --key team.pem"
+    )
 
 
 def bundle_file(path: str) -> bytes:

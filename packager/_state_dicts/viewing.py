@@ -571,8 +571,8 @@ def _itemsize(spec: TensorSpec) -> int:
     size = ITEMSIZE.get(spec.dtype)
     if size is None:
         raise ArchiveError(
-            f"tensor {spec.key!r}: no array can have the dtype {spec.dtype}. To get its bytes: kellet "
-            "extract FILE FOLDER"
+            f"tensor {spec.key!r}: no array can have the dtype {spec.dtype}. To have its bytes in a file: "
+            "kellet extract ARCHIVE FOLDER"
         )
     return size
 

@@ -148,7 +148,9 @@ class _Search:
         """Return every tensor under its dotted path."""
         state, left_out = self.leaves(root)
         if not state:
-            raise LegacyFormatError(f"{self._what}: found no tensor in it")
+            raise LegacyFormatError(
+                f"{self._what}: found no tensor in it; give a file that holds a state dict or its tensors"
+            )
         return Contents(state, "", tuple(left_out), _versions(root))
 
     def leaves(self, root: Any) -> tuple[dict[str, Any], list[LeftOut]]:

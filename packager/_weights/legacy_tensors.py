@@ -383,7 +383,10 @@ def stored_tensor(
         size = itemsize_of(dtype)
     except (TypeError, ValueError) as error:
         shown = raw or spec.dtype
-        raise LegacyFormatError(f"tensor {key!r} has dtype {shown!r}, which is not one of numbers") from error
+        raise LegacyFormatError(
+            f"tensor {key!r} has dtype {shown!r}, and no array can have it. To have its bytes: "
+            "kellet extract FILE FOLDER"
+        ) from error
     shape, strides, offset = spec.shape, spec.strides, spec.offset
     if raw is not None:  # rows of bytes, one for each element
         shape, strides, offset = shape[:-1], tuple(stride // size for stride in strides[:-1]), offset // size

@@ -252,10 +252,14 @@ def _found_storages(
             raise LegacyFormatError(f"{file.name}, byte {at}: the file ends before storage {key[:80]!r}")
         count = int.from_bytes(file.read(at, start), order, signed=True)
         end = start + wanted * itemsize_of(dtype)
-        if count != wanted or end > file.size:
+        if count != wanted:
             raise LegacyFormatError(
-                f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, not {wanted}, "
-                f"up to byte {end}, and the file ends at {file.size}"
+                f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, expected {wanted}"
+            )
+        if end > file.size:
+            raise LegacyFormatError(
+                f"{file.name}, byte {at}: the file is cut short: storage {key[:80]!r} ends at byte {end}, "
+                f"the file at {file.size}; copy or download it again"
             )
         yield key, start
         at = end

@@ -355,7 +355,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: GlobGroup("a", separator=3),  # type: ignore[arg-type]  # told
         "separator=3: expected a text, found int",
     ),
-    "a policy that is a number": (lambda: parse_policy(3), "text=3: expected a policy as text, found int"),  # type: ignore[arg-type] - the mistake
+    "a policy that is a number": (lambda: parse_policy(3), "text=3: expected the text of a policy, as"),  # type: ignore[arg-type] - the mistake
     "a migration that is a number": (
         lambda: parse_migration(3),  # type: ignore[arg-type]  # told
         "text=3: expected a migration as text, found int",

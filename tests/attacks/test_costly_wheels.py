@@ -96,7 +96,7 @@ def test_requirements_of_all_wheels_are_counted(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(wheel_contents, "MAX_WHEEL_REQUIREMENTS", 150)
     last = (
         "w3-1-py3-none-any.whl: not a wheel (151 requirements with those of the wheels before it; the limit "
-        "is 150); remove it where it comes from"
+        "is 150); build or download it again"
     )
     assert problems(path) == ["", "", "", last]
 

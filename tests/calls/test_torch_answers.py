@@ -89,7 +89,5 @@ def test_a_golden_call_is_repeated_with_all_its_parts_and_in_its_mode(training):
 
 
 def test_a_distribution_is_no_array():
-    with pytest.raises(
-        CallError, match="output is of type Normal; expected arrays, tensors, numbers, text"
-    ):
+    with pytest.raises(CallError, match="output is of type Normal; expected arrays, tensors, numbers, text"):
         call_with_arrays(lambda: torch.distributions.Normal(0.0, 1.0), {})

@@ -258,7 +258,7 @@ def test_what_is_no_python_is_told_in_one_line(
     shim = script(tmp_path / "bin" / "python3.12", says)
     assert main(["env", "check", str(record({})), "--python", str(shim)]) == 1
     assert capsys.readouterr().err == (
-        f"kellet: {shim}: no Python answers there ({told}); name one, as --python /usr/bin/python3.12\n"
+        f"kellet: {shim}: no Python answers there ({told}); name one, as --python {sys.executable}\n"
     )
 
 

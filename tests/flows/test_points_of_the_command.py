@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -269,5 +270,5 @@ def test_a_shim_that_starts_no_python_is_told_in_one_line(there: dict[str, Any])
     (line,) = errors.splitlines()
     assert line.endswith(
         "shims/python: no Python answers there (exit code 127: pyenv: version 9.9 is not installed choose "
-        "one); name one, as --python /usr/bin/python3.12"
+        f"one); name one, as --python {sys.executable}"
     )

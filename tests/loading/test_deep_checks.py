@@ -245,7 +245,7 @@ def test_it_is_said_of_what_a_process_died(
     monkeypatch.setattr(deep_checks, "_started", started)
     monkeypatch.setattr(deep_checks, "_ask", ask)
     process = ParsingProcess(reader, Limits(100, 5))
-    with pytest.raises(ParsingLimitError, match=rf"^entry 'shop\.py': it {said}; do not load it, unless you"):
+    with pytest.raises(ParsingLimitError, match=rf"^entry 'shop\.py': it {said}. Do not load it, unless you"):
         process.source(reader, reader.entry("shop.py"))
     assert timers.said == [(5.0, "kill"), "cancel"]
     timers.now = 104.9

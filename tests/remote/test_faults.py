@@ -34,7 +34,7 @@ def answered(status: int, body: bytes = b"", **headers: str) -> Callable[[Any, i
 
 
 TOLD = {
-    "404": (answered(404), "404", "see how the address is spelled"),
+    "404": (answered(404), "404", "correct the address, or upload the file"),
     "401": (answered(401), "401", "user:password@host"),
     "416": (answered(416), "416", "curl -L"),
     "wrong range": (
@@ -61,7 +61,11 @@ TOLD = {
         "at most",
     ),
     "compressed": (answered(200, b"ab", Content_Encoding="gzip"), "Content-Encoding", "the file as it is"),
-    "endless redirect": (answered(302, Location="/net.kellet"), "more than 5 redirects", "give its path"),
+    "endless redirect": (
+        answered(302, Location="/net.kellet"),
+        "more than 5 redirects",
+        "give the address of the file itself",
+    ),
     "redirect to a file": (answered(302, Location="file:///etc/passwd"), "file:///etc/passwd", "to http"),
     "redirect to nowhere": (answered(302, Location="http://[::1"), "http://[::1", "to http"),
     "all of a large file": (

@@ -152,6 +152,6 @@ def test_a_tensor_of_a_dtype_that_no_array_has_says_how_it_is_read() -> None:
     assert _itemsize(TensorSpec("w", "F32", (2,), (1,), 0, 0)) == 4
     with pytest.raises(
         ArchiveError,
-        match=r"^tensor 'w': no array can have the dtype F4. To get its bytes: kellet extract FILE FOLDER",
+        match=r"^tensor 'w': no array can have the dtype F4. To have its bytes in a file: kellet",
     ):
         _itemsize(TensorSpec("w", "F4", (2,), (1,), 0, 0))

@@ -335,7 +335,7 @@ def test_an_archive_is_read_with_bounds_and_not_mapped(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("raw", "shown"), [(None, "F4"), ("odd9", "odd9")])
 def test_a_tensor_of_an_archive_that_is_not_of_numbers_is_told(raw, shown):
     tensors = {"w": SimpleNamespace(dtype="F4", shape=(2,), strides=(1,), offset=0, storage=0)}
-    with pytest.raises(LegacyFormatError, match=f"^tensor 'w' has dtype '{shown}', which is not one of num"):
+    with pytest.raises(LegacyFormatError, match=f"^tensor 'w' has dtype '{shown}', and no array can have it"):
         stored_tensor(tensors, "w", raw, {})
 
 

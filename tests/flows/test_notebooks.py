@@ -119,5 +119,5 @@ def test_functions_of_cells_are_those_of_the_stored_text(tmp_path: Path) -> None
     cells = ["import numpy as np", CLIP, SAVE_WITHOUT_EXAMPLE]
     python(RUN, json.dumps(cells), json.dumps([*range(len(cells))]), cwd=here)
     told = (here / "told.txt").read_text(encoding="utf-8")
-    assert told.startswith("outputs are not checked: "), told
+    assert told.startswith("outputs are not checked ("), told
     assert told.endswith("()"), told

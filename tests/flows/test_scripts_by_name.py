@@ -14,11 +14,10 @@ from tests.flows.scripts import Scripts
 NET = "class Net:\n    def __call__(self, x): return {}\nmodel = Net()\n"
 """A class that reads what stands in the place."""
 WAYS = "pass it to `__init__` and keep it as an attribute, or move it into a module and import it"
-THERE = "where it is loaded"
-NOT_RUN = f"would not run {THERE}"
+NOT_RUN = "does not run when the archive is loaded"
 NOWHERE = "but only a main block, `exec`, a magic or the notebook defines it, and these are not stored"
 OTHER = (
-    "differs from the code in memory: this text was changed, or stopped before it came here; run it again, "
+    "differs from the code in memory: this text was changed, or has not run up to here. Run it again, "
     "and make the objects again"
 )
 
@@ -206,7 +205,7 @@ SCRIPTS = {
     ),
     "a name that `exec` has made": (
         "exec('rate = 3')\n" + NET.format("x * rate"),
-        f"script.py:3: Net.__call__ reads rate, and {NOWHERE}: {WAYS}",
+        f"script.py:3: Net.__call__ reads rate, {NOWHERE}: {WAYS}",
     ),
     "a file that was edited since it was started": (
         "from pathlib import Path\n" + NET.format("x + 1") + "file = Path(__file__)\n"
@@ -289,16 +288,16 @@ NOTEBOOKS = {
     ),
     "a result that the notebook keeps": (
         ["3 + 4", "BEST = _", NET.format("BEST")],
-        f"In[2]:1: BEST reads _, and {NOWHERE}: {WAYS}",
+        f"In[2]:1: BEST reads _, {NOWHERE}: {WAYS}",
     ),
     "an output by its number, and an input": (
         ["3", "def out(): return Out[1]\n" + NET.format("out(), len(In)")],
-        f"In[2]:1: out reads Out, and {NOWHERE}: {WAYS}",
-        f"In[2]:3: Net.__call__ reads In, and {NOWHERE}: {WAYS}",
+        f"In[2]:1: out reads Out, {NOWHERE}: {WAYS}",
+        f"In[2]:3: Net.__call__ reads In, {NOWHERE}: {WAYS}",
     ),
     "a shell that stored code asks": (
         [NET.format("get_ipython().system(x)")],
-        f"In[1]:2: Net.__call__ reads get_ipython, and {NOWHERE}: {WAYS}",
+        f"In[1]:2: Net.__call__ reads get_ipython, {NOWHERE}: {WAYS}",
     ),
     "a shell that it tries": (
         [

@@ -250,7 +250,7 @@ grow = [getattr(oak, name) for name in NAMES[oak.__name__]][0]
             "fastpress is not installed here, and code runs without it",
             'exporter.extern("fastpress.**")',
         ),
-        (LAZY, "looks widelib.kinds.oak up by its `__name__`", 'exporter.extern("widelib.**")'),
+        (LAZY, "looks up widelib.kinds.oak by its `__name__`", 'exporter.extern("widelib.**")'),
     ],
     ids=["a mock that is used", "a name that has the archive's mark"],
 )

@@ -58,6 +58,8 @@ class Signer:
         if name.strip(_LETTERS) or len(name) > 64:
             raise SignersError(f"name={name!r}: expected at most 64 ASCII letters, digits, - and _")
         named = [forbid_secret(os.fspath(one)) for one in (key, cert) if one]
+        for one in named:
+            check_no_address(one)
         if key == KEYLESS:
             return cls(None, name or KEYLESS, by)
         from .keys import ODD, read_private

@@ -230,7 +230,7 @@ def check_no_address(path: str, *, or_address: bool = False) -> None:
     """
     if has_login(path) and not os.path.lexists(path):
         raise AddressError(
-            f"{shown_place(path)}: found an @ and no scheme://host; expected an address or a path"
+            f"{shown_place(path)}: found an @ behind no scheme://; write the address with it, or another path"
         )
     place = path.lstrip()
     scheme, found, rest = place.partition(":/")

@@ -343,7 +343,7 @@ def without_address(text: object) -> str:
 
 
 _START: Final = "([A-Za-z][A-Za-z0-9+.-]+):/+"
-_LOGIN: Final = r"(?is)\A\s*(?:(?:https?|ftp|s3|gs|az):(?!/)|//[^/]*:).*@"
+_LOGIN: Final = r"(?is)(?:\A|[./=\\\s])(?:(?:https?|ftp|s3|gs|az):(?!/)|//[^/]*:).*@"
 _PARTS: Final = r"(?s)\A(?:([^/?#@]*)://)?([^/?#]*)([^?#]*)(.*)"
 _HOST: Final = r"(?s)(?:\[.*|[^:]*)(?::\d*)?"
 # Where no password can end in "@" behind the place: a bucket, a name with dots, a host with its port.

@@ -33,9 +33,7 @@ KEPT: Final = 128 << 20
 _ABSENT, _COMING, _THERE = b"\0", b"\1", b"\2"
 _NEAR: Final = 4 << 20  # uses that lie so near to each other are in order
 _GROWTH: Final = 4
-_LONGEST_WAIT: Final = (
-    1.0  # seconds until a waiter looks for itself: an interrupt may have kept its bell still
-)
+_LONGEST_WAIT: Final = 1.0  # seconds until a waiter looks for itself: an interrupt may stop the bell
 
 
 class _Waiter:

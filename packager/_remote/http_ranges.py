@@ -321,13 +321,10 @@ class HttpRanges:
             time.sleep(wait)
         # What http.client says has words of the server in it, or the address.
         is_safe = isinstance(failure, OSError | _Passing)
-        said = (
-            str(failure).partition(" for '")[0] if is_safe else type(failure).__name__
-        )  # a host, of a redirect
+        said = one_line(str(failure))[:200] if is_safe else type(failure).__name__
+        said = said.partition(" for '")[0]  # a certificate's host, which may be that of a redirect
         mend = "see whether the host can be reached, and try again"
-        raise self._error(
-            f"it cannot be read: {one_line(said)[:200]}; {mend}", span, getattr(failure, "status", None)
-        )
+        raise self._error(f"it cannot be read: {said}; {mend}", span, getattr(failure, "status", None))
 
     def _wrong(self, answer: _Answer, found: str, expected: str) -> RemoteError:
         return self._error(f"found {found}; expected {expected}; {_DOWNLOAD}", answer.span, answer.status)

@@ -60,7 +60,7 @@ class StoreRanges:
         self.size, self._tag = checked_size(meta["size"], self.name), meta["e_tag"]
         expected = (max(self.size - OPENING, 0), self.size) if from_end else (0, min(OPENING, self.size))
         if place != expected:
-            raise changed_error(self.name, f"bytes {place}", f"bytes {expected}", asked)
+            raise changed_error(self.name, "another range", "what was asked for", asked)
         data = bytearray(place[1] - place[0])
         self._fill(memoryview(data), found, asked)
         self.opening = place[0], bytes(data)

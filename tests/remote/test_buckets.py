@@ -84,9 +84,7 @@ def test_silent_bucket_is_given_up(bucket: FileServer, monkeypatch: pytest.Monke
     assert "Timeout" in str(found)
 
 
-def test_bucket_is_asked_for_ranges_that_come_in_time_on_a_slow_link(
-    bucket: FileServer, small: bytes
-) -> None:
+def test_bucket_is_asked_for_ranges_that_come_in_time_on_a_slow_link(bucket: FileServer) -> None:
     assert read() == 3
     asked = [part.removeprefix("bytes=").partition("-") for part in bucket.asked[1:]]
     assert max(int(last) - int(first) for first, _, last in asked) < 2 << 20

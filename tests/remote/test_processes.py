@@ -280,7 +280,7 @@ def interrupted_at(count: int, call: Callable[[], object], files: set[str]) -> b
                 "CALL_FUNCTION_EX",
                 "JUMP_BACKWARD",
                 "RESUME",
-            ):  # where Python looks for signals
+            ):  # where signals are handled
                 left -= 1
                 if not left:
                     raise KeyboardInterrupt

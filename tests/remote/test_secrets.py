@@ -90,7 +90,7 @@ def test_command_shows_no_address_that_it_does_not_read(
 ) -> None:
     (tmp_path / "net.kellet").write_bytes(small)
     net, address = str(tmp_path / "net.kellet"), f"http://user:SECRET@{PLACE}/x?sig=SECRET"
-    assert main(["extract", net, address, "-o", str(tmp_path / "out")]) != 0
+    assert main(["extract", net, str(tmp_path / "out"), address]) != 0
     assert main(["sign", net, "--key", address]) != 0
     assert "SECRET" not in "".join(capsys.readouterr())
 

@@ -58,7 +58,7 @@ class Signer:
         check_by(by)
         if name.strip(_LETTERS) or len(name) > 64:
             raise SignersError(f"name={name!r}: expected at most 64 ASCII letters, digits, - and _")
-        for one in filter(None, (key, cert)):
+        for one in (key, cert or ""):
             check_no_address(os.fspath(one))
         named = [forbid_secret(shown_place(os.fspath(one))) for one in (key, cert) if one]
         if key == KEYLESS:

@@ -228,7 +228,7 @@ def check_no_address(path: str, *, or_address: bool = False) -> None:
     Traceback (most recent call last):
     packager.errors.AddressError: s3://models/net.kellet: expected a path; an address is taken only ...
     """
-    if has_login(path) and not os.path.lexists(path):
+    if "@" in path and has_login(path) and not os.path.lexists(path):
         raise AddressError(
             f"{shown_place(path)}: found an @ behind no scheme://; write the address with it, or another path"
         )

@@ -330,7 +330,7 @@ def has_login(place: str) -> bool:
     >>> has_login("http:me:secret@models.example/x"), has_login("//me:secret@h/x"), has_login("net@1.kellet")
     (True, True, False)
     """
-    return "@" in place and re.search(_LOGIN, place) is not None
+    return re.search(_LOGIN, place) is not None
 
 
 def without_address(text: object) -> str:

@@ -296,6 +296,10 @@ def interrupted_at(count: int, call: Callable[[], object], files: set[str]) -> b
     return left <= 0
 
 
+@pytest.mark.skipif(
+    sys.version_info[:2] not in ((3, 11), (3, 13)),
+    reason="opcodes are not traced, or `with` has a call in it",
+)
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("name", ["need", "close"])
 def test_interrupt_after_any_call_leaves_a_file_that_can_be_read(name: str, fails: bool) -> None:

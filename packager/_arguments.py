@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from ._texts import did_you_mean, listed, shown_place, without_address, without_credentials
+from ._texts import did_you_mean, has_login, listed, shown_place, without_address, without_credentials
 from .errors import AddressError, ArgumentError
 
 TYPE_CHECKING = False  # as in packager._lazy
@@ -228,7 +228,12 @@ def check_no_address(path: str, *, or_address: bool = False) -> None:
     Traceback (most recent call last):
     packager.errors.AddressError: s3://models/net.kellet: expected a path; an address is taken only ...
     """
-    scheme, found, rest = path.partition(":/")
+    if "@" in path and has_login(path) and not os.path.lexists(path):
+        raise AddressError(
+            f"{shown_place(path)}: found an @ behind no scheme://; write the address with it, or another path"
+        )
+    place = path.lstrip()
+    scheme, found, rest = place.partition(":/")
     # "C:/" is a drive; a Path has made one slash of two.
     if not found or len(scheme) < 2 or not scheme.isascii() or not scheme.translate(_IN_SCHEMES).isalnum():
         return
@@ -237,6 +242,8 @@ def check_no_address(path: str, *, or_address: bool = False) -> None:
     import shlex
 
     shown = without_credentials(f"{scheme}://{rest.lstrip('/')}")
+    if place != path:
+        raise AddressError(f"{shown}: found a blank before the address; give it without")
     if or_address and scheme.lower() in _SCHEMES:
         raise AddressError(
             f"{shown}: found a Path, which has one slash in its place; give the address as text"

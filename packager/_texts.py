@@ -316,10 +316,21 @@ def shown_place(place: str) -> str:
     >>> shown_place("net?.kellet"), shown_place("https:/me:secret@models.example/net.kellet")
     ('net?.kellet', 'https://models.example/net.kellet')
     """
+    if has_login(place):
+        return f"{place.partition(':')[0].lstrip()}:..." if ":" in place.partition("//")[0] else "//..."
     start = re.search(_START, place)
     if start is None:
         return place
     return place[: start.start()] + without_credentials(f"{start[1]}://{place[start.end() :]}")
+
+
+def has_login(place: str) -> bool:
+    """Return whether a path may be an address that was written without "://": with a user and a password.
+
+    >>> has_login("http:me:secret@models.example/x"), has_login("//me:secret@h/x"), has_login("net@1.kellet")
+    (True, True, False)
+    """
+    return re.search(_LOGIN, place) is not None
 
 
 def without_address(text: object) -> str:
@@ -332,6 +343,7 @@ def without_address(text: object) -> str:
 
 
 _START: Final = "([A-Za-z][A-Za-z0-9+.-]+):/+"
+_LOGIN: Final = r"(?is)(?:\A|[./=\\\s])(?:(?:https?|ftp|s3|gs|az):(?!/)|//[^/]*:).*@"
 _PARTS: Final = r"(?s)\A(?:([^/?#@]*)://)?([^/?#]*)([^?#]*)(.*)"
 _HOST: Final = r"(?s)(?:\[.*|[^:]*)(?::\d*)?"
 # Where no password can end in "@" behind the place: a bucket, a name with dots, a host with its port.

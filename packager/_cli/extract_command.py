@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from packager._atomic import replaced_folder, require_no_link
 from packager._file_access import os_error_mend
-from packager._texts import counted, listed, wrapped
+from packager._texts import counted, listed, shown_place, wrapped
 
 from .archives import FILE_HELP, add_identity, source_of
 from .outputs import output_folder
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     with ArchiveReader(source, identity=options.identity, digests="sha256", mmap=False) as reader:
         entries = _wanted(reader, options.patterns)
         if options.patterns and not entries:
-            said = f"{options.file}: no entry matches {listed(options.patterns)}"
+            said = f"{options.file}: no entry matches {listed([*map(shown_place, options.patterns)])}"
             raise PackageError(said).holding(options.patterns)
         # Without patterns everything, so that the folder opens again.
         reserved = {} if options.patterns else reader.reserved()

@@ -183,12 +183,14 @@ def _failed(error: object, code: int) -> int:
 
 def _of_others(said: object) -> str:
     """Return a text for the screen; that of an error which is not ours keeps its lines, indented."""
-    from packager._texts import Lines, in_lines, on_screen
+    from packager._texts import Lines, in_lines, on_screen, shown_place
 
     from .screen import with_options
 
     text = str(said)
     if isinstance(text, Lines):
         return Lines(with_options(text.rstrip()))
+    if isinstance(name := getattr(said, "filename", None), str):  # of an OSError
+        text = text.replace(repr(name), repr(shown_place(name)))
     first, *rest = text.rstrip().split("\n")
     return on_screen(in_lines(first, *(f"  {line}" for line in rest)))

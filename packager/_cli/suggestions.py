@@ -63,9 +63,12 @@ class Parser(argparse.ArgumentParser):
             message += did_you_mean(wrong["given"], _WORD.findall(wrong["choices"]))
         elif "required" in message:  # what is missing may be there under a name that is not quite its own
             message += self._misspelled_option()
-        for word in (part for given in self._given for part in (given, given.partition("=")[2])):
-            if (shown := shown_place(word)) != word:  # an address
-                message = message.replace(word, shown).replace(repr(word)[1:-1], shown)
+        words = {part for given in self._given for part in (given, given.partition("=")[2])}
+        for word in sorted(words, key=len, reverse=True):  # one may be the start of another
+            bare = word.lstrip("-")
+            if (shown := shown_place(bare)) != bare:  # an address
+                for part in (bare, bare[1:]):  # of -http:// argparse takes off -h
+                    message = message.replace(part, shown).replace(repr(part)[1:-1], shown)
         super().error(one_line(message))
 
     def _misspelled_option(self) -> str:

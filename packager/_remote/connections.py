@@ -126,7 +126,7 @@ class Connections:
         host = place.hostname or ""
         connection = HTTPConnection(host, place.port or _PORTS[place.scheme])
         connection.default_port = _PORTS[place.scheme]
-        failure = OSError(f"{host} has no address")
+        failure = OSError("the host has no address")
         known: Any
         for *_, known in socket.getaddrinfo(host, connection.port, type=socket.SOCK_STREAM):
             try:

@@ -33,6 +33,18 @@ KEPT: Final = 128 << 20
 _ABSENT, _COMING, _THERE = b"\0", b"\1", b"\2"
 _NEAR: Final = 4 << 20  # uses that lie so near to each other are in order
 _GROWTH: Final = 4
+_LONGEST_WAIT: Final = 1.0  # seconds until a waiter looks for itself: an interrupt may stop the bell
+
+
+class _Waiter:
+    """A thread that needs grains: its bell, a lock that is let go for it, and what failed of them."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.failure: Exception | None = None
+        self.bell = threading.Lock()
+        self.bell.acquire()
 
 
 class Fetching:
@@ -50,10 +62,10 @@ class Fetching:
         self._process = os.getpid()
         grains = max(-(-self._size // GRAIN), 1)
         self._states = mmap.mmap(-1, grains, access=mmap.ACCESS_COPY)  # takes memory where it is written to
-        self._lock = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()  # its `with` is one step of C: no interrupt leaves it locked
         self._queue: deque[tuple[int, int]] = deque()  # from which grain to which
         self._landed: deque[tuple[int, int]] = deque()
-        self._failed: dict[tuple[int, int], Exception] = {}
+        self._waiting: set[_Waiter] = set()
         self._threads = 0
         self._next = -_NEAR - 1
         self._window = 0
@@ -78,23 +90,27 @@ class Fetching:
         if start >= stop or self._is_there(first, last):
             return
         self._require_own(start, stop)
-        with self._lock:
-            self._take_failure(first, last)  # of what was fetched ahead: it is tried again
-            self._look_ahead(start, stop)
-        while True:
+        waiter = _Waiter(first, last)
+        try:
             with self._lock:
-                failure = self._take_failure(first, last)
-                if failure is not None:
-                    raise failure
-                if self._is_there(first, last):
-                    return
-                self._enqueue(start, stop, at_once=True)
-                self._start_threads(besides=1)
-                piece = next((one for one in self._queue if one[0] < last and first < one[1]), None)
+                self._waiting.add(waiter)
+                self._look_ahead(start, stop)
+            while True:
+                with self._lock:
+                    if waiter.failure is not None:
+                        raise waiter.failure
+                    if self._is_there(first, last):
+                        return
+                    self._enqueue(start, stop, at_once=True)
+                    self._start_threads(besides=1)
+                    piece = next((one for one in self._queue if one[0] < last and first < one[1]), None)
                 if piece is None:
-                    self._lock.wait()
-                    continue
-            self._fetch(piece)
+                    waiter.bell.acquire(timeout=_LONGEST_WAIT)
+                else:
+                    self._fetch(piece)
+        finally:
+            with self._lock:
+                self._waiting.discard(waiter)
 
     def copy(self, start: int, target: memoryview) -> None:
         """Fill `target` with the bytes from `start` on; of what was fetched only the last stays in memory.
@@ -122,9 +138,11 @@ class Fetching:
             return
         with self._lock:
             while self._queue:
-                first, last = self._queue.popleft()
-                self._states[first:last] = bytes(last - first)
-            self._lock.notify_all()
+                first, last = self._queue[0]
+                absent = bytes(last - first)
+                del self._queue[0]  # no call: an interrupt comes before this or after the next line
+                self._states[first:last] = absent
+            self._ring()
         self._ranges.close()
 
     def _require_own(self, start: int, stop: int) -> None:
@@ -194,13 +212,13 @@ class Fetching:
             self._fetch(piece)
 
     def _fetch(self, piece: tuple[int, int]) -> None:
-        """Fetch grains, unless another thread does; a failure is kept for whoever needs them.
+        """Fetch grains, unless another thread does; a failure is told to all that wait for one of them.
 
         An interrupt at any place leaves them in the queue, or absent.
         """
         first, last = piece
         start, stop = first * GRAIN, min(last * GRAIN, self._size)
-        there, failure, taken = first, None, False
+        there, failure, taken, absent = first, None, False, bytes(last - first)
 
         def landed(count: int) -> None:
             nonlocal there
@@ -211,7 +229,7 @@ class Fetching:
                     self._states[begun:now] = states
                     there = now
                     self._landed.append((begun, now))
-                    self._lock.notify_all()
+                    self._ring()
 
         try:
             with self._lock:
@@ -225,16 +243,16 @@ class Fetching:
         finally:
             if taken and there < last:
                 with self._lock:
-                    self._states[there:last] = bytes(last - there)
-                    if failure is not None:
-                        self._failed[there, last] = failure
-                    self._lock.notify_all()
+                    self._states[there:last] = absent[there - first :]  # no call before it, as in `close`
+                    for waiter in self._waiting:
+                        if waiter.first < last and there < waiter.last:
+                            waiter.failure = waiter.failure or failure
+                    self._ring()
 
-    def _take_failure(self, first: int, last: int) -> Exception | None:
-        """Return what went wrong with one of these grains, once."""
-        found = [piece for piece in self._failed if piece[0] < last and first < piece[1]]
-        failures = [self._failed.pop(piece) for piece in found]
-        return failures[0] if failures else None
+    def _ring(self) -> None:
+        for waiter in self._waiting:
+            if waiter.bell.locked():
+                waiter.bell.release()
 
     def _forget(self) -> None:
         """Release what was fetched first, where that is asked for."""

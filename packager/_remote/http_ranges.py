@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, responses
 from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from packager._texts import one_line, without_credentials
+from packager._texts import one_line
 from packager._version import installed_version
 
 from .addresses import HTTP, UNQUOTED, Address
@@ -43,7 +43,6 @@ _AT_ONCE: Final = 1 << 18
 _LONGEST_END: Final = 1.0  # seconds, behind the last byte: a new connection takes less
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19})")
 _STRONG_TAG: Final = re.compile('"[!#-~]*"')
-_KNOWN_RANGE: Final = re.compile(r"(bytes [\d*-]{1,40}/[\d*]{1,19})?")
 _UNCODED: Final = ("", "identity", "chunked", "identity, chunked")
 _DOWNLOAD: Final = "fetch the file first (curl -L -o FILE), and give its path"
 _MENDS: Final = {
@@ -81,21 +80,16 @@ class _Answer:
         return self.response.getheader(name) or ""
 
     def said(self) -> str:
-        """Return what the server says, with a wait that it asks for."""
-        wait = self.wait()
+        """Return the status, and whether the server asks for too long a wait."""
+        is_long = (self.wait() or 0) > LONGEST_WAIT
         return f"{self.status} {responses.get(self.status, '')}" + (
-            "" if wait is None else f", after {wait} s"
+            f", and asks to wait longer than {LONGEST_WAIT:.0f} s" if is_long else ""
         )
 
     def wait(self) -> int | None:
         """Return how many seconds the server asks to wait."""
         asked = self.header("Retry-After")
         return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 10 else None
-
-    def range_said(self) -> str:
-        """Return the range that the server says, where it is one."""
-        said = self.header("Content-Range")
-        return repr(said) if _KNOWN_RANGE.fullmatch(said) else "of another form"
 
     def passing(self, wait: float | None = None) -> _Passing:
         """Return the failure for an answer that may be another one later."""
@@ -189,7 +183,7 @@ class HttpRanges:
             if answer.length is None:
                 raise self._wrong(answer, "no length of the file", "Content-Length")
             if answer.length > TAKEN_WHOLE:
-                raise self._wrong(answer, f"200 with all {answer.length} bytes", "206, as it gives no ranges")
+                raise self._wrong(answer, f"200 with all of over {TAKEN_WHOLE} bytes", "206 with a range")
             return 0, answer.length, answer.length
         start, stop, size = self._content_range(answer)
         wanted = (
@@ -210,22 +204,22 @@ class HttpRanges:
             )
         *found_range, size = self._content_range(answer)
         if size != self.size:
-            raise changed_error(self.name, f"{size} bytes", f"{self.size}", answer.span)
+            raise changed_error(self.name, "another size", f"{self.size} bytes", answer.span)
         self._require_range(answer, tuple(found_range), (start, stop))
 
     def _content_range(self, answer: _Answer) -> tuple[int, int, int]:
         """Return what an answer says that it is: a range, and the size of the whole."""
         found = _CONTENT_RANGE.fullmatch(answer.header("Content-Range"))
         if answer.status != 206 or found is None:
-            told = f"{answer.status} with the Content-Range {answer.range_said()}"
+            form = "of another form" if answer.header("Content-Range") else "missing"
+            told = f"{answer.status} with the Content-Range {form}"
             raise self._wrong(answer, told, "206 with bytes FIRST-LAST/SIZE")
         first, last, size = map(int, found.groups())
         return first, last + 1, size
 
     def _require_range(self, answer: _Answer, found: tuple[int, ...], wanted: tuple[int, int]) -> None:
         if found != wanted or answer.length not in (None, wanted[1] - wanted[0]):
-            told = f"the range {answer.range_said()} in {answer.length} bytes"
-            raise self._wrong(answer, told, "what was asked for")
+            raise self._wrong(answer, "another range, or another length of it", "what was asked for")
 
     @contextmanager
     def _answer(self, span: str) -> Iterator[_Answer]:
@@ -238,13 +232,14 @@ class HttpRanges:
             if coding.lower() not in _UNCODED:
                 raise self._wrong(answer, "a Content-Encoding or Transfer-Encoding", "the file as it is")
             yield answer
-            if answer.is_over():
-                connections.keep(answer.connection)
-            else:
-                answer.drop()
+            is_over = answer.is_over()
         except BaseException:
             answer.drop()
             raise
+        if is_over:  # outside: what was given back is not closed by an interrupt
+            connections.keep(answer.connection)
+        else:
+            answer.drop()
 
     def _followed(self, span: str) -> _Answer:
         """Ask for a range, redirected as often as may be. The last header has come before the time-out."""
@@ -257,11 +252,8 @@ class HttpRanges:
                 return answer
             answer.drop()
             place = self._redirected(place, answer)
-        last = f"{place.scheme}://{place.netloc}{place.path}"
         mend = "give the address of the file itself, or the login that the server asks for"
-        raise self._error(
-            f"more than {_REDIRECTS} redirects, the last to {last}; {mend}", answer.span, answer.status
-        )
+        raise self._error(f"more than {_REDIRECTS} redirects; {mend}", answer.span, answer.status)
 
     def _refused(self, answer: _Answer) -> Exception:
         """Return the failure for an answer that is no file: one that may pass, or an error."""
@@ -299,8 +291,9 @@ class HttpRanges:
         except ValueError:
             is_known = False
         if not is_known or (place.scheme == "https" and found.scheme == "http"):
-            shown = repr(without_credentials(said)[:200]) if "://" in said else "no host"
-            raise self._wrong(answer, f"a redirect to {shown}", f"one to {place.scheme}")
+            scheme, mark, _ = said.partition("://")
+            where = "another scheme" if mark and scheme.lower() != place.scheme else "no host"
+            raise self._wrong(answer, f"a redirect to {where}", f"one to a host of {place.scheme}")
         path, query = (quote(part.encode("latin-1"), UNQUOTED) for part in (found.path or "/", found.query))
         return SplitResult(found.scheme, found.netloc.rpartition("@")[2], path, query, "")
 
@@ -329,6 +322,7 @@ class HttpRanges:
         # What http.client says has words of the server in it, or the address.
         is_safe = isinstance(failure, OSError | _Passing)
         said = one_line(str(failure))[:200] if is_safe else type(failure).__name__
+        said = said.partition(" for '")[0]  # a certificate's host, which may be that of a redirect
         mend = "see whether the host can be reached, and try again"
         raise self._error(f"it cannot be read: {said}; {mend}", span, getattr(failure, "status", None))
 

@@ -66,8 +66,8 @@ def checked_size(size: int, name: str) -> int:
     """Return the size of a file. Raises RemoteError for one that no file has."""
     if not 0 <= size <= LARGEST:
         raise RemoteError(
-            f"{name}: found a size of {size} bytes; at most {LARGEST} are read. Download the file, "
-            "and open it by its path",
+            f"{name}: found a size that is not from 0 to {LARGEST} bytes, the most that is read. "
+            "Download the file, and open it by its path",
             name,
         )
     return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +15,18 @@ from packager.errors import AddressError
 from .addresses import Address
 from .ranges import OPENING, TIMEOUT, Landed, RemoteError, changed_error, checked_size
 
+_LONGEST: Final = 2 << 20  # bytes of one request: obstore gives it up after 30 s, however steadily it comes
 _AT_ONCE: Final = 1 << 18
 _KNOWN: Final = re.compile(r"status code: (\d{3})|kind: ([A-Z][A-Za-z]+)")
+
+_used_in: set[int] = set()  # the process that obstore was first used in: its threads are not in forked ones
 
 
 class StoreRanges:
     """A file in a bucket of S3; of Google Cloud Storage and Azure in the same way, untried.
 
-    Raises AddressError where obstore is not installed, RemoteError where the file cannot be read.
+    Raises AddressError where obstore is not installed, RemoteError where the file cannot be read, or the
+    process was forked from one that had read such files.
     """
 
     parallel = 4
@@ -36,6 +41,13 @@ class StoreRanges:
                 "'kellet[remote]', or give an https:// address or a path"
             ) from None
         self.name = str(address)
+        _used_in.update(() if _used_in else (os.getpid(),))
+        if os.getpid() not in _used_in:
+            raise RemoteError(
+                f"{self.name}: a process that had read {address.scheme}:// was forked, and obstore does not "
+                "work in this child; start workers by spawn, or open the first such address in the child",
+                self.name,
+            )
         self._get: Any = obstore.get
         asked = f"the last {OPENING} bytes" if from_end else f"the first {OPENING} bytes"
         with self._told(asked):
@@ -48,12 +60,18 @@ class StoreRanges:
         self.size, self._tag = checked_size(meta["size"], self.name), meta["e_tag"]
         expected = (max(self.size - OPENING, 0), self.size) if from_end else (0, min(OPENING, self.size))
         if place != expected:
-            raise changed_error(self.name, f"bytes {place}", f"bytes {expected}", asked)
+            raise changed_error(self.name, "another range", "what was asked for", asked)
         data = bytearray(place[1] - place[0])
-        self._fill(memoryview(data), found, asked, lambda count: None)
+        self._fill(memoryview(data), found, asked)
         self.opening = place[0], bytes(data)
 
     def read(self, start: int, target: memoryview, landed: Landed) -> None:
+        for done in range(0, len(target), _LONGEST):
+            part = target[done : done + _LONGEST]
+            self._read(start + done, part)
+            landed(done + len(part))
+
+    def _read(self, start: int, target: memoryview) -> None:
         stop = start + len(target)
         asked = f"bytes {start} to {stop}"
         condition = {"if_match": self._tag} if self._tag and not self._tag.startswith("W/") else {}
@@ -62,12 +80,12 @@ class StoreRanges:
             facts = found.meta["size"], found.meta["e_tag"], tuple(found.range)
         if facts != (self.size, self._tag, (start, stop)):
             raise self._changed(asked)
-        self._fill(target, found, asked, landed)
+        self._fill(target, found, asked)
 
     def close(self) -> None:
         """Do nothing: connections are obstore's."""
 
-    def _fill(self, target: memoryview, found: Any, asked: str, landed: Landed) -> None:
+    def _fill(self, target: memoryview, found: Any, asked: str) -> None:
         """Read a body into memory, and no more than has room there."""
         done = 0
         with self._told(asked):
@@ -78,7 +96,6 @@ class StoreRanges:
                 target[done - len(piece) : done] = piece
         if done != len(target):
             raise changed_error(self.name, f"{done} bytes of a body", f"{len(target)}", asked)
-        landed(done)
 
     def _changed(self, asked: str) -> RemoteError:
         return changed_error(self.name, "another version", "that of the first answer", asked)
@@ -88,7 +105,7 @@ class StoreRanges:
         """Raise RemoteError for what obstore raises, without its text: that has endpoints and paths in it."""
         try:
             yield
-        except (KeyboardInterrupt, SystemExit):
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # they have no common class, and some are not of Exception
             failure = error

@@ -10,6 +10,7 @@ from packager._archive import SIGNATURES, ArchiveReader, add_signature
 from packager._arguments import check_by, check_no_address, forbid_secret
 from packager._atomic import replaced_file
 from packager._quick_dataclasses import dataclass
+from packager._texts import shown_place, without_address
 from packager.errors import ArgumentError, SignatureWarning, SignersError
 
 from .bundles import signed_bytes, spell_bundle
@@ -57,7 +58,9 @@ class Signer:
         check_by(by)
         if name.strip(_LETTERS) or len(name) > 64:
             raise SignersError(f"name={name!r}: expected at most 64 ASCII letters, digits, - and _")
-        named = [forbid_secret(os.fspath(one)) for one in (key, cert) if one]
+        for one in (key, cert or ""):
+            check_no_address(os.fspath(one))
+        named = [forbid_secret(shown_place(os.fspath(one))) for one in (key, cert) if one]
         if key == KEYLESS:
             return cls(None, name or KEYLESS, by)
         from .keys import ODD, read_private
@@ -67,7 +70,9 @@ class Signer:
             chain = b"" if cert is None else Path(cert).read_bytes()
             private = read_private(Path(key).read_bytes(), password, chain)
         except (OSError, *ODD) as error:
-            raise SignersError(f"{' with '.join(named)}: it cannot be signed with: {error}") from error
+            raise SignersError(
+                f"{' with '.join(named)}: it cannot be signed with: {without_address(error)}"
+            ) from error
         return cls(private, name or f"key-{private.public.fingerprint[:16]}", by)
 
     def bundle(self, payload: bytes) -> bytes:

@@ -102,10 +102,12 @@ class _Search:
             return self._contents(root, root, "")
         candidates = dict(self._candidates(root))
         usual = [path for path in candidates if path.rpartition(".")[2] in _USUAL]
-        if candidates and self._has_arrays(root):  # as torchtitan writes: weights beside "optimizer"
-            candidates = {"": root, **candidates}
-            if not any(path.rpartition(".")[2] in _WHOLE for path in usual):
-                usual = []  # what averages the weights at the top, or is one more model, is no more meant
+        is_whole = any(path.rpartition(".")[2] in _WHOLE for path in usual)
+        lists = [part for part in self._entries(root).values() if usual and isinstance(part, (list, tuple))]
+        if candidates and any(map(self._has_arrays, [root] if is_whole else [root, *lists])):
+            candidates = {"": root, **candidates}  # as torchtitan writes: weights beside "optimizer"
+        if not is_whole and len(candidates) > len(usual):
+            usual = []  # what averages the weights beside it, or is one more model, is no more meant
         chosen = usual or list(candidates)
         if len(chosen) == 1:
             others = tuple(path for path in candidates if path != chosen[0])
@@ -236,7 +238,7 @@ class _Search:
 
     def _has_arrays(self, value: Any) -> bool:
         """Return whether there are tensors with axes by name."""
-        return any(isinstance(one, LegacyTensor) and one.shape for one in self._entries(value).values())
+        return any(isinstance(one, LegacyTensor) and one.shape for one in self._parts(value).values())
 
     def _is_of_training(self, value: Any) -> bool:
         """Return whether this is a state that PyTorch keeps beside the weights, without tensors by name."""

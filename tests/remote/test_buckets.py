@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,6 +82,32 @@ def test_silent_bucket_is_given_up(bucket: FileServer, monkeypatch: pytest.Monke
         found = in_time(15, read)
     assert isinstance(found, RemoteError)
     assert "Timeout" in str(found)
+
+
+def test_bucket_is_asked_for_ranges_that_come_in_time_on_a_slow_link(bucket: FileServer) -> None:
+    assert read() == 3
+    asked = [part.removeprefix("bytes=").partition("-") for part in bucket.asked[1:]]
+    assert max(int(last) - int(first) for first, _, last in asked) < 2 << 20
+
+
+@pytest.mark.unix
+def test_forked_child_of_one_that_read_a_bucket_is_told_at_once(bucket: FileServer) -> None:
+    assert read() == 3
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            signal.alarm(10)
+            try:
+                read()
+            except RemoteError as error:
+                os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with open(reading, "rb") as told:
+        assert b"start workers by spawn" in told.read()
 
 
 @pytest.mark.parametrize("password", ["SECRET", "SECRET/SECRET", "SECRET SECRET", "SECRET?SECRET"])

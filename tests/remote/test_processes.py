@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
 import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -112,7 +114,8 @@ class Slow:
         self.reads: list[tuple[int, int]] = []
 
     def read(self, start: int, target: memoryview, landed: fetching.Landed) -> None:
-        self.go.wait(10)
+        if not self.go.is_set():  # a wait can be left locked by an interrupt
+            self.go.wait(10)
         self.reads.append((start, start + len(target)))
         if self.failures:
             self.failures -= 1
@@ -130,11 +133,35 @@ def test_failure_ahead_of_use_is_told_by_nobody_and_tried_again() -> None:
     found = Fetching(ranges, memory)
     found.will_need(0, 1 << 20)
     ranges.go.set()
-    while not ranges.reads:
+    while found._threads:
         pass
     found.need(0, 1 << 20)
     assert bytes(memory[:3]) == b"xxx"
     assert len(ranges.reads) == 2
+
+
+def test_failure_is_told_to_all_that_wait_for_it() -> None:
+    ranges, told = Slow(), []
+    ranges.failures = 100
+    found = Fetching(ranges, memoryview(bytearray(8 << 20)))
+
+    def need() -> None:
+        try:
+            found.need(0, 1 << 20)
+        except RemoteError as error:
+            told.append(error)
+
+    threads = [threading.Thread(target=need) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    while len(found._waiting) < 6:
+        pass
+    ranges.go.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(told) == 6
+    assert len(ranges.reads) == 1
+    assert not found._waiting
 
 
 def test_two_that_need_the_same_wait_for_one_request() -> None:
@@ -234,6 +261,67 @@ def test_interrupt_leaves_no_grain_that_nobody_fetches(step: str, monkeypatch: p
     done.start()
     done.join(5)
     assert not done.is_alive()
+
+
+def interrupted_at(count: int, call: Callable[[], object], files: set[str]) -> bool:
+    """Call, with an interrupt after the call of that number in `files`; return whether there were so many."""
+    left, before = count, {}
+
+    def trace(frame: Any, event: str, given: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename not in files:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            name, offset = before.get(id(frame)), frame.f_code.co_code[frame.f_lasti]
+            before[id(frame)] = dis.opname[offset]
+            if name in (
+                "CALL",
+                "CALL_FUNCTION_EX",
+                "JUMP_BACKWARD",
+                "RESUME",
+            ):  # where signals are handled
+                left -= 1
+                if not left:
+                    raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except (KeyboardInterrupt, RemoteError):
+        pass
+    finally:
+        sys.settrace(None)
+    return left <= 0
+
+
+@pytest.mark.skipif(
+    sys.version_info[:2] not in ((3, 11), (3, 13)),
+    reason="opcodes are not traced, or `with` has a call in it",
+)
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("name", ["need", "close"])
+def test_interrupt_after_any_call_leaves_a_file_that_can_be_read(name: str, fails: bool) -> None:
+    files = {fetching.__file__, threading.__file__}
+    for count in range(1, 1000):
+        ranges, memory = Slow(), memoryview(bytearray(8 << 20))
+        ranges.parallel = 1
+        ranges.go.set()
+        ranges.failures = int(fails)
+        found = Fetching(ranges, memory)
+        if name == "close":
+            with found._lock:
+                found._enqueue(0, len(memory))
+        call = found.close if name == "close" else lambda: found.need(0, 6 << 20)
+        if not interrupted_at(count, call, files):
+            break
+        ranges.failures = 0
+        done = threading.Thread(target=found.need, args=(0, len(memory)), daemon=True)
+        done.start()
+        done.join(5)
+        assert not done.is_alive(), count
+    assert 2 < count < 999
 
 
 def test_size_that_a_server_claims_takes_no_memory() -> None:

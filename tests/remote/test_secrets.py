@@ -46,6 +46,11 @@ ODD = {
     "bucket and a user": "s3://user:SECRET@bucket/key",
     "bucket and a password with a slash": "s3://user:pa/SECRET@bucket/key",
     "unknown scheme": f"ftp://user:SECRET/SECRET@{PLACE}/x?sig=SECRET",
+    "blank before it": f" http://user:SECRET@{PLACE}/x?sig=SECRET",
+    "no slash": f"http:user:SECRET@{PLACE}/x",
+    "no slash, and one in a password": f"http:user:SECRET/SECRET@{PLACE}/x",
+    "no scheme": f"//user:SECRET@{PLACE}/x?sig=SECRET",
+    "reverse slashes": f"http:\\\\user:SECRET@{PLACE}\\x",
     "one slash": f"http:/user:SECRET@{PLACE}/x?sig=SECRET",
 }
 
@@ -74,9 +79,20 @@ def test_odd_address_is_refused_and_not_shown(odd: str, call: Callable[[str], ob
 @pytest.mark.parametrize("odd", [odd for odd in ODD if "\ud800" not in ODD[odd]])
 def test_command_shows_no_odd_address(odd: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["inspect"], ["diff", "x"], ["convert", "-o", "x.kellet"], ["verify"], ["inspect", "x"]):
-        with suppress(SystemExit):
-            assert main([*words, ODD[odd]]) != 0
-        assert "SECRET" not in "".join(capsys.readouterr())
+        for given in (ODD[odd], f"-{ODD[odd]}", f"./{ODD[odd]}"):
+            with suppress(SystemExit):
+                assert main([*words, given]) != 0
+            assert "SECRET" not in "".join(capsys.readouterr())
+
+
+def test_command_shows_no_address_that_it_does_not_read(
+    small: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.kellet").write_bytes(small)
+    net, address = str(tmp_path / "net.kellet"), f"http://user:SECRET@{PLACE}/x?sig=SECRET"
+    assert main(["extract", net, str(tmp_path / "out"), address]) != 0
+    assert main(["sign", net, "--key", address]) != 0
+    assert "SECRET" not in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(
@@ -135,6 +151,9 @@ def echoed(form: bytes) -> Callable[[socket.socket, bytes], None]:
         b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n",
         b"HTTP/1.1 302 OK\r\nLocation: ftp://%s@x/y\r\n\r\n",
         b"HTTP/1.1 302 OK\r\nLocation: ftp://x?%s\r\n\r\n",
+        b"HTTP/1.1 302 OK\r\nLocation: ftp://SECRET/SECRET\r\n\r\n",
+        b"HTTP/1.1 302 OK\r\nLocation: http://127.0.0.1:SECRET/\r\n\r\n",
+        b"HTTP/1.1 302 OK\r\nLocation: /SECRET\r\n\r\n",
         b"%s HTTP/9.9 200 OK\r\n\r\n",
         b"HTTP/%s 200 OK\r\n\r\n",
     ],
@@ -143,6 +162,21 @@ def test_server_that_repeats_what_it_is_asked_is_not_quoted(form: bytes) -> None
     with talking(echoed(form)) as address, pytest.raises(RemoteError) as told:
         read(f"{address.replace('//', '//me:SECRET@')}?sig=SECRET")
     assert "SECRET" not in told_by(told.value)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        b"HTTP/1.1 206 OK\r\nContent-Range: bytes 8675309-8675309/8675309\r\n\r\n",
+        b"HTTP/1.1 206 OK\r\nContent-Range: bytes 0-0/8675309867530\r\nContent-Length: 1\r\n\r\n",
+        b"HTTP/1.1 503 OK\r\nRetry-After: 8675309\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 8675309867530\r\n\r\n",
+    ],
+)
+def test_number_that_a_server_repeats_is_not_quoted(form: bytes) -> None:
+    with talking(echoed(form)) as address, pytest.raises(RemoteError) as told:
+        read(f"{address}?sig=8675309")
+    assert "8675309" not in told_by(told.value)
 
 
 def test_other_version_is_not_quoted(server: FileServer) -> None:

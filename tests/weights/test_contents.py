@@ -301,6 +301,16 @@ def test_what_cannot_be_written_is_told_up_to_ten(tmp_path: Any, count: int, mor
         assert len(refused.value.problems) == count
 
 
+@pytest.mark.parametrize("weights", [{"head": {"w": W}}, {"layers": [W, W]}])
+@pytest.mark.parametrize("beside", ["ema", "teacher"])
+def test_weights_of_any_name_are_not_passed_over_for_their_averages(
+    weights: dict[str, object], beside: str
+) -> None:
+    with pytest.raises(LegacyFormatError, match=rf"found 2 state dicts\. .*\n(.*\n)*    {beside}: "):
+        found({**weights, beside: {"w": W}})
+    assert found({**weights, "model": {"w": W}, beside: {"w": W}}, unwrap="model").container == "model"
+
+
 @pytest.mark.parametrize("beside", ["optimizer", "train_state", "ema", "model_ema", "teacher"])
 def test_weights_at_the_top_are_not_passed_over_for_what_lies_beside_them(beside: str) -> None:
     root = {"layer.weight": W, beside: {"layer.weight": W}}

@@ -1,4 +1,4 @@
-"""What is said to those who ask for a name of PyTorch that kellet does not have, and that people use."""
+"""The hints for common names of PyTorch that kellet does not have."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HINTS = {
     "jacobian": "call kellet.autograd.grad for each output",
     "as_strided": "use unfold, expand or slices",
     "fft": "numpy.fft transforms .numpy()",
-    "distributions": "there are random numbers here, and no distributions",
+    "distributions": "kellet has random numbers, but no distributions",
     "quantization": "there are no quantized tensors",
     "rpc": "the collectives of kellet.distributed work among processes",
     "set_num_threads": "NumPy's library decides: set OMP_NUM_THREADS before Python starts",
@@ -42,7 +42,7 @@ HINTS = {
     "Adamax": "SGD, Adam, AdamW, Adagrad, RMSprop and LBFGS are here",
     "CyclicLR": "OneCycleLR and CosineAnnealingWarmRestarts are here, and LambdaLR takes a function",
     "CTCLoss": "there is no such loss here",
-    "grid_sample": "interpolate changes sizes; there is no sampling at any point",
+    "grid_sample": "interpolate resizes; kellet cannot sample at any point",
     "Transformer": "TransformerEncoder and MultiheadAttention are here",
     "TransformerDecoderLayer": "TransformerEncoderLayer and MultiheadAttention are here",
     "SyncBatchNorm": "statistics are those of each process; kellet.distributed.all_reduce adds up",
@@ -85,15 +85,15 @@ OF_MODULES = {name: HINTS[name] for name in ("cuda", "xpu", "compile")}
 def absent(place: str, name: str) -> AttributeError:
     """Return the error for `name`, asked of `place` below kellet ("" for kellet itself).
 
-    For a name of PyTorch's that people use it tells what there is in its place, and where to look.
+    For a common name of PyTorch the message names the replacement and the guide.
 
     >>> print(absent("nn", "LazyLinear"))
-    kellet.nn has no 'LazyLinear'. PyTorch has it; give the size that it would find out to Linear; see ...
+    kellet.nn has no 'LazyLinear'. PyTorch has it; give Linear the size of its input; see ...
     """
     where = f"kellet.{place}" if place else "kellet"
     hint = (OF_TENSORS if place == "Tensor" else HINTS).get(name)
     if name.startswith("Lazy"):
-        hint = f"give the size that it would find out to {name.removeprefix('Lazy')}"
+        hint = f"give {name.removeprefix('Lazy')} the size of its input"
     if hint is None:
         return AttributeError(f"{where} has no attribute {name!r}")
     return AttributeError(f"{where} has no {name!r}. PyTorch has it; {hint}; see {GUIDE}")

@@ -1,4 +1,4 @@
-"""What is asked of any accelerator in code for PyTorch, answered for a machine without one."""
+"""The questions that code for PyTorch asks about any accelerator, answered for a machine without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["current_accelerator", "device_count", "is_available"]
 
 
 def is_available() -> bool:
-    """Return False: there is nothing but the CPU to compute on.
+    """Return False: kellet computes on the CPU only.
 
     >>> kellet.accelerator.is_available()
     False

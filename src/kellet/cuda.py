@@ -1,4 +1,4 @@
-"""What is asked of GPUs in code for PyTorch, answered for a machine without one: kellet computes on the CPU.
+"""The questions that code for PyTorch asks about GPUs, answered for the CPU.
 
 There is nothing else under this name: what would work on a GPU fails as an attribute that is not there.
 """
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Return False: there is no GPU to compute on.
+    """Return False: kellet computes on the CPU only.
 
     >>> kellet.cuda.is_available()
     False

@@ -3,7 +3,7 @@
 A dtype of kellet is a NumPy dtype. Promotion follows PyTorch's categories: bool, integer, floating,
 complex. Tensors with axes decide before tensors of shape (), and those before Python numbers; the
 later ones matter only where their category is higher. An integer that meets a floating dtype takes
-that dtype, whatever the widths (NumPy would widen).
+that dtype, of any width (NumPy would widen).
 
 bfloat16 and the float8 dtypes come from the ml_dtypes package, where that is installed.
 """
@@ -98,7 +98,7 @@ def as_dtype(dtype: DTypeLike) -> DType:
         found: DType = np.dtype(dtype)
         category(found)
     except TypeError as error:
-        raise DTypeError(f"{dtype!r} is no dtype of a tensor; pass one such as kellet.float32") from error
+        raise DTypeError(f"{dtype!r} is not a dtype of tensors; pass one such as kellet.float32") from error
     return found
 
 
@@ -246,7 +246,7 @@ def result_dtype(values: Iterable[Any]) -> DType:
 def number_dtype(value: object) -> DType:
     """Return the dtype that a Python number stands for when it is alone.
 
-    Raises DTypeError for what is no number.
+    Raises DTypeError for a value that is not a number.
 
     >>> number_dtype(3), number_dtype(0.5)
     (dtype('int64'), dtype('float32'))

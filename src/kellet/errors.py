@@ -1,14 +1,14 @@
-"""What can go wrong in kellet, as one tree.
+"""The exceptions of kellet, as one tree.
 
     KelletError
     |-- ShapeError            also RuntimeError, ValueError: shapes that do not fit
     |-- DTypeError            also RuntimeError, TypeError: dtypes that do not fit
     |-- LinAlgError           also RuntimeError: a matrix has no inverse, or no such factors
-    |-- FileFormatError       also ValueError: a file is none that kellet.save wrote, or damaged
+    |-- FileFormatError       also ValueError: a file is damaged, or not from kellet.save
     |-- GradientError         also RuntimeError: backward cannot run as asked
     |-- VersionError          a GradientError: a saved value was changed in place
     |-- GradcheckError        also RuntimeError: a derivative does not agree with finite differences
-    |-- HookError             also RuntimeError: a hook answered with a wrong value
+    |-- HookError             also RuntimeError: a hook returned a wrong value
     |-- HookTypeError         a HookError, also TypeError: ... with a value of a wrong type
     |-- DistributedError      also RuntimeError: processes that work together cannot go on
     |-- MPIMissingError       a DistributedError, also ImportError: mpi4py is wanted and not there
@@ -55,11 +55,11 @@ _MOST_LINES = 40 - 2  # of 80 characters; a traceback puts the name of the class
 
 
 class KelletError(Exception):
-    """The root of what kellet raises on its own account.
+    """The base of kellet's exceptions.
 
     Each pickles and copies with its fields, so that another process gets it as it was. A text of more than a
-    screen is cut in its middle when it is shown, and `args` has all of it; of a list the first ten items are
-    told, and `problems` has all of them.
+    screen is cut in its middle when it is shown, and `args` has all of it; of a list the text has the first
+    ten items, and `problems` has all.
 
     >>> issubclass(ShapeError, KelletError)
     True
@@ -68,7 +68,7 @@ class KelletError(Exception):
     problems: tuple[str, ...] = ()
 
     def holding(self, problems: Iterable[str]) -> Self:
-        """Keep in `problems` all of what the text tells a few of; return the error.
+        """Store all problems in `problems`, as the text lists only a few; return the error.
 
         >>> KelletError("no such ranks: 4 and 1 more").holding(["4", "5"]).problems
         ('4', '5')
@@ -175,7 +175,7 @@ class GradcheckError(KelletError, RuntimeError):
 
 
 class HookError(KelletError, RuntimeError):
-    """A hook answered with a value that cannot stand where it is put.
+    """A hook returned a value that does not fit its place.
 
     >>> net = kellet.nn.Linear(1, 1)
     >>> handle = net.register_full_backward_hook(lambda module, grad_input, grad_output: ())
@@ -197,7 +197,7 @@ class HookTypeError(HookError, TypeError):
 
 
 class DistributedError(KelletError, RuntimeError):
-    """Processes that work together cannot go on; the root of what `kellet.distributed` raises.
+    """Processes that work together cannot go on; the base of the exceptions of `kellet.distributed`.
 
     >>> import kellet.distributed as dist
     >>> group = dist.ProcessGroup(dist.AloneTransport())

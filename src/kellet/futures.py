@@ -1,4 +1,4 @@
-"""A value that is there later, and what is done when it is there.
+"""A value that is set later, and callbacks that run once it is set.
 
 Source: torch.futures, in whose place these names stand. Nothing here knows of processes: the futures of
 collective operations (`kellet.distributed.Work`) say themselves where their callbacks run.
@@ -17,9 +17,9 @@ _LATER = object()
 
 
 class Future(Generic[T]):
-    """A value that somebody will set, once.
+    """A value that will be set once.
 
-    `devices` is taken for PyTorch's sake and changes nothing.
+    `devices` is accepted and ignored.
 
     Source: torch.futures.Future.
 
@@ -61,7 +61,7 @@ class Future(Generic[T]):
         return self._outcome()
 
     def set_result(self, result: T) -> None:
-        """Set the value and call what waits for it, in this thread.
+        """Set the value and run the callbacks, in this thread.
 
         Raises RuntimeError where one has been set before.
         """
@@ -70,18 +70,19 @@ class Future(Generic[T]):
     def set_exception(self, result: BaseException) -> None:
         """Set an error, which `wait()` and `value()` raise, in place of the value.
 
-        Raises TypeError for what is no exception, RuntimeError where something has been set before.
+        Raises TypeError for a value that is not an exception, RuntimeError where something has been set
+        before.
         """
         if not isinstance(result, BaseException):
             raise TypeError(f"{result!r} is of type {type(result).__name__}, not an Exception")
         self._set(None, result)
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Call `callback(future)` when it is set; at once where it is. What it returns is ignored.
+        """Call `callback(future)` when it is set; at once if it is set already. Its return value is ignored.
 
-        An error that it raises goes to whoever sets the value; the other callbacks run before.
+        An error that it raises is raised where the value is set; the other callbacks run before.
 
-        Raises TypeError for what is not callable.
+        Raises TypeError for a value that is not callable.
         """
         _require_callable(callback)
         self._when_set(lambda: callback(self))
@@ -89,10 +90,10 @@ class Future(Generic[T]):
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
         """Return a future of `callback(future)`, which is called when this one is set; at once where it is.
 
-        What the callback raises is the error of the new future. The callback is called for an error, too:
-        `future.value()` raises it there.
+        An exception of the callback becomes the error of the new future. The callback is called for an error,
+        too: `future.value()` raises it there.
 
-        Raises TypeError for what is not callable.
+        Raises TypeError for a value that is not callable.
         """
         _require_callable(callback)
         child: Future[Any] = Future()

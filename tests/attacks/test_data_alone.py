@@ -335,7 +335,7 @@ def test_a_handle_belongs_to_a_module() -> None:
     ]
     refused(
         forge.table_of(records, root=-1, codecs=["kellet.handle"]),
-        "SimpleNamespace has no hooks: it is no module",
+        "SimpleNamespace has no hooks: it is not a module",
     )
 
 

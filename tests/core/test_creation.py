@@ -108,7 +108,7 @@ def test_what_cannot_be_a_tensor() -> None:
         TypeError, match=r"from_numpy takes a numpy\.ndarray, got list; use kellet\.as_tensor"
     ):
         kellet.from_numpy([1])  # type: ignore[arg-type]  # that is the point
-    with pytest.raises(DTypeError, match="'no such' is no dtype of a tensor"):
+    with pytest.raises(DTypeError, match="'no such' is not a dtype of tensors"):
         kellet.zeros(1, dtype="no such")
     with pytest.raises(ValueError, match="there is no device 'cuda'; kellet computes on 'cpu' alone"):
         kellet.zeros(1, device="cuda")

@@ -122,7 +122,7 @@ def test_scatter_add_is_the_mirror_image_of_gather(
         (
             lambda: grid().gather(1, kellet.zeros(3, 1).long()),
             ShapeError,
-            r"it must have as many axes, none but axis 1 longer",
+            r"it must have as many axes, and only axis 1 may be longer",
         ),
         (lambda: grid().gather(1, kellet.zeros(2, 1)), DTypeError, r"index tensor of integers, got float32"),
         (

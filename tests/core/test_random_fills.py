@@ -123,7 +123,7 @@ def test_draws_follow_the_weights(replacement: bool) -> None:
         ([-1.0, 2.0], 1, ValueError, "contains either `inf`, `nan` or element < 0"),
         ([float("nan")], 1, ValueError, "contains either `inf`, `nan` or element < 0"),
         ([0.0, 0.0], 1, ValueError, "sum of probabilities <= 0"),
-        ([1.0, 0.0], 2, ValueError, "cannot draw 2 positions, each once, from fewer positive chances"),
+        ([1.0, 0.0], 2, ValueError, "too few positive weights for 2 draws"),
         ([1.0], 0, ValueError, "cannot sample n_sample <= 0 samples, got 0"),
         ([1, 2], 1, DTypeError, "only supports floating-point dtypes"),
         ([[[1.0]]], 1, ShapeError, r"a vector or a matrix of chances, got shape \(1, 1, 1\)"),

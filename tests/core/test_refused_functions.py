@@ -20,7 +20,7 @@ zero = kellet.zeros(2, 2)
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: kellet.kthvalue(flat, 4), ShapeError, "k is 4, but axis 0 has 3 values; count from 1"),
     (lambda: kellet.kthvalue(flat, 0), ShapeError, "k is 0"),
-    (lambda: kellet.median(kellet.zeros(0, dtype="int64")), ShapeError, "has no value to be the middle"),
+    (lambda: kellet.median(kellet.zeros(0, dtype="int64")), ShapeError, "has no values"),
     (lambda: kellet.median(kellet.zeros(2, 0), 1), ShapeError, "axis 1 of a tensor of shape"),
     (lambda: kellet.quantile(kellet.tensor([1, 2]), 0.5), DTypeError, "either float or double dtype"),
     (lambda: kellet.quantile(flat, 1.5), ValueError, r"in the range \[0, 1\], got 1.5"),

@@ -195,7 +195,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(
 def test_a_container_that_holds_itself_is_refused() -> None:
     value: list[Any] = []
     value.append(value)
-    with pytest.raises(ValueError, match=r"what is at \.0 holds itself"):
+    with pytest.raises(ValueError, match=r"the container at \.0 contains itself"):
         saved(value)
 
 
@@ -240,7 +240,7 @@ def described(text: str) -> bytes:
         ((1 << 62).to_bytes(8, "little") + bytes(8), "do not give the length"),
         ((2).to_bytes(8, "little") + b"{]", "the header is not JSON"),
         ((2).to_bytes(8, "little") + b"[]", "the header must be an object, found list"),
-        (b"\x10" + bytes(7) + b'{"a": 1, "a": 2}', "names something twice"),
+        (b"\x10" + bytes(7) + b'{"a": 1, "a": 2}', "has a key twice"),
         (header_of(a=3), "expected dtype, shape and data_offsets, found 3"),
         (header_of(a={**F32, "dtype": "F31"}) + bytes(4), "found dtype 'F31'"),
         (header_of(a={**F32, "shape": [-1]}) + bytes(4), r"shape \[-1\]"),

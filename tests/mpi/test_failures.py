@@ -61,7 +61,7 @@ def test_the_launcher_tells_of_a_killed_rank(runs: dict[str, Run]) -> None:
 
 
 def test_the_other_ranks_see_that_a_process_is_gone(runs: dict[str, Run]) -> None:
-    assert "kellet.errors.RankFailedError: rank 1 has ended without a word: its process " in runs["seen"].text
+    assert "kellet.errors.RankFailedError: rank 1 has ended unexpectedly: its process " in runs["seen"].text
     assert "is gone; look whether it was killed, for lack of memory for example" in runs["seen"].text
 
 

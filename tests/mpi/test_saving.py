@@ -110,6 +110,6 @@ def test_a_rank_killed_at_any_moment_leaves_the_old_archive_or_the_new_one(
     is_written = moment in ("0:renamed", "1:10")
     assert (folder / "net.kellet").read_bytes() == (alone if is_written else OLD)
     assert "RankFailedError: rank " in text
-    assert f"rank {moment[0]} has ended without a word" in text
+    assert f"rank {moment[0]} has ended unexpectedly" in text
     save(folder / "net.kellet", None, {"w": np.ones(1)})
     assert [one.name for one in folder.iterdir()] == ["net.kellet"]

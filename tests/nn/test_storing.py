@@ -46,7 +46,7 @@ def test_a_wrapper_made_without_its_tables_gets_those_of_what_it_wraps() -> None
     assert wrapper.weight is inner.weight
     assert all(vars(wrapper)[name] is vars(inner)[name] for name in storing.WRAPPED_ATTRIBUTES)
     wrapper.__dict__["_inner"] = "no module"
-    with pytest.raises(ValueError, match="a wrapper around no module"):
+    with pytest.raises(ValueError, match="wraps no module"):
         storing.rewrap(wrapper)
 
 
@@ -85,7 +85,7 @@ def test_a_hook_object_made_again_leaves_its_module_when_it_is_collected() -> No
 
 def test_handles_of_a_hook_object_that_are_none_change_nothing() -> None:
     hook: nn.Hook = nn.Hook.__new__(nn.Hook)
-    with pytest.raises(ValueError, match="the handles of a Hook are a list of handles"):
+    with pytest.raises(ValueError, match="the handles of a Hook must be a list of handles"):
         storing.restore_hook_object(hook, {"_trainexec": True, "_handles": ["no handle"]})
     assert vars(hook) == {}
 

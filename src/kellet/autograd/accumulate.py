@@ -77,7 +77,7 @@ def finish_leaf(leaf: Variable, hooks: LeafHooks, value: object, graph: bool) ->
 
     As in PyTorch the last see the values of a first gradient, which post-accumulate hooks may have changed.
 
-    Raises HookError for a post-accumulate hook that answers something.
+    Raises HookError for a post-accumulate hook that returns a value.
     """
     if hooks.pre:
         value = run_pre_hooks(hooks.pre, [value], graph)[0]

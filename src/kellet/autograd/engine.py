@@ -50,7 +50,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     By then all gradients are stored. A callback may queue another. When the pass fails they are
     dropped; when a callback raises, the rest do not run.
 
-    Raises GradientError outside of backward, TypeError for what is not callable.
+    Raises GradientError outside of backward, TypeError for a value that is not callable.
 
     Source: Variable._execution_engine.queue_callback of PyTorch.
 

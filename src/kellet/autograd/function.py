@@ -130,7 +130,7 @@ class FunctionContext(Node):
         self._saved = tuple(held)
 
     def _gradient(self, value: Any, number: int, graph: bool) -> Any:
-        """A gradient as backward is given it; outputs that are no tensors have None."""
+        """A gradient as backward is given it; outputs that are not tensors have None."""
         if value is not None:
             return value if graph else wrap(value)
         shape, dtype = self.output(number)
@@ -304,8 +304,8 @@ def _check_dirty(node: FunctionContext, tensors: list[Any], outputs: list[Any]) 
     for one in node.dirty_tensors:
         if not _among(one, tensors):
             warnings.warn(
-                f"{node.name()}: Only input Tensors should be given to ctx.mark_dirty(); another one was, "
-                "and is passed over. Leave it out",
+                f"{node.name()}: Only input Tensors should be given to ctx.mark_dirty(); "
+                "another value was given and is ignored. Leave it out",
                 stacklevel=4,
             )
         elif not _among(one, outputs):
@@ -408,5 +408,5 @@ class _Once(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         raise GradientError(
             "trying to differentiate twice a function that was marked with @once_differentiable; write a "
-            "backward made of differentiable operations, and leave the decorator away"
+            "backward made of differentiable operations, and remove the decorator"
         )

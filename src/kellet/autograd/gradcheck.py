@@ -202,7 +202,7 @@ def _check_undefined(func: Callable[..., Any], given: Any, checked: list[Any]) -
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads (None, for outputs "
                 f"{silent}), but it raised {type(error).__name__}: {error}. Let it return None, or zeros, "
-                "for what depends on them alone"
+                "for inputs that depend on them alone"
             ) from error
         if len(silent) == len(outputs) and any(value is not None and value._array.any() for value in found):
             raise GradcheckError(

@@ -103,7 +103,7 @@ def grad(
 ) -> tuple[Any, ...]:
     """Return the gradients of the sum of `outputs` with respect to `inputs`; `.grad` is left alone.
 
-    Tensor hooks of the inputs run, and what they return is the result. `capture_hooks` lists, by
+    Tensor hooks of the inputs run, and their return values are the result. `capture_hooks` lists, by
     the position of an input, functions `hook(grad) -> grad` that run after them, for this call only.
     An input that the outputs do not depend on raises GradientError; with `allow_unused` its gradient
     is None, with `materialize_grads` zeros.
@@ -159,7 +159,7 @@ def _roots(tensors: Any, gradients: Any, graph: bool) -> list[tuple[Target, Any]
         return [_root(tensors, None, 0, graph)]
     outputs = _as_tuple(tensors)
     if not outputs:
-        raise GradientError("there is nothing to start from; pass at least one tensor")
+        raise GradientError("no tensors to differentiate; pass at least one")
     given = (None,) * len(outputs) if gradients is None else _as_tuple(gradients)
     if len(given) != len(outputs):
         raise GradientError(

@@ -35,7 +35,7 @@ def increment_version(tensor: object) -> None:
 
     A graph that saved the old values then raises VersionError instead of using the new ones.
 
-    Raises TypeError for what is no tensor.
+    Raises TypeError for a value that is not a tensor.
 
     Source: torch.autograd.graph.increment_version.
 
@@ -80,12 +80,11 @@ def register_multi_grad_hook(
 ) -> RemovableHandle:
     """Call `fn` once per backward pass with gradients of several tensors.
 
-    `mode="all"`: `fn(grads)`, when every tensor that takes part in the pass has its gradient; None
-    stands for the others. `mode="any"`: `fn(grad)`, with the first gradient that is known; tensors
-    that require none are passed over. What `fn` returns is ignored, and it should not change its
-    argument.
+    `mode="all"`: `fn(grads)`, when every tensor that takes part in the pass has its gradient; None stands for
+    the others. `mode="any"`: `fn(grad)`, with the first gradient that is known; tensors that require no
+    gradient are skipped. The return value of `fn` is ignored, and it should not change its argument.
 
-    Raises ValueError for another mode, TypeError for what is not callable, GradientError for a
+    Raises ValueError for another mode, TypeError for a value that is not callable, GradientError for a
     tensor that requires no gradient (with "all").
 
     Source: torch.autograd.graph.register_multi_grad_hook.

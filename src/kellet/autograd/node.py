@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .variable import Variable
 
 PRE_FORM, POST_FORM = ("grad_outputs",), ("grad_inputs", "grad_outputs")
-"""What the hooks of a node take."""
+"""The arguments of the hooks of a node."""
 
 sequence_numbers = itertools.count()
 """Nodes are numbered in the order in which they are made, over all threads. A node leads only to
@@ -74,7 +74,7 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dict for whatever a user wants to note beside the node."""
+        """A dict for notes of the user about the node."""
         hooks = self._hooks()
         if hooks.metadata is None:
             hooks.metadata = {}
@@ -96,8 +96,8 @@ class Node:
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after this node ran.
 
-        `grad_outputs` is what the node ran with. The hook returns None, or a tuple that replaces
-        `grad_inputs`. Raises TypeError for a hook that does not take two arguments.
+        `grad_outputs` has the gradients that the node ran with. The hook returns None, or a tuple that
+        replaces `grad_inputs`. Raises TypeError for a hook that does not take two arguments.
 
         Source: torch.autograd.graph.Node.register_hook; there it fails when it runs.
 

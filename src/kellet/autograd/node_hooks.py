@@ -183,8 +183,8 @@ def _checked_tuple(answer: Any, before: tuple[Any, ...], what: str) -> tuple[Any
 def check_answer(new: Any, old: Any, what: str) -> None:
     """Raise unless `new`, returned by a hook, can stand where the gradient `old` was.
 
-    Raises HookTypeError for what is no tensor, HookError for another dtype or shape, or where there was no
-    gradient.
+    Raises HookTypeError for a value that is not a tensor, HookError for another dtype or shape, or where
+    there was no gradient.
     """
     if not isinstance(new, bridge.tensor):
         raise HookTypeError(

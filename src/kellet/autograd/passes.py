@@ -1,11 +1,11 @@
 """Backward: gradients carried through a graph, every node once, in the order of the forward run reversed.
 
-What happens at each step of a pass, in this order:
+The steps of a pass, in this order:
 
  1. A node is ready when a gradient came along every edge that leads to it. Of the ready nodes the
     one made last runs first; leaves go before all nodes.
  2. The tensor hooks of its outputs, in the order of their registration, each on the whole gradient.
- 3. retain_grad stores the gradient, whatever was registered before or after it.
+ 3. retain_grad stores the gradient, regardless of the order of registration.
  4. Capture hooks, then capture, where `grad()` asks for this gradient.
     If nothing behind the node is wanted, the node does not run, and 5 to 7 are left out.
  5. Node pre-hooks (register_prehook and add_pre_hook, one list).

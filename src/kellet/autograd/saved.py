@@ -158,7 +158,7 @@ def repack(value: object, hooks: PackHooks, node: Node, edge: Target | None) -> 
 class saved_tensors_hooks:
     """Inside the `with`, `pack_hook(tensor)` is called for each tensor that an operation saves.
 
-    Backward calls `unpack_hook` on what the pack hook returned; it must return a tensor with the
+    Backward calls `unpack_hook` on the value that the pack hook returned; it must return a tensor with the
     same values. The innermost pair is used. Python numbers are not packed.
 
     Raises HookError when a pack hook changes its argument in place.

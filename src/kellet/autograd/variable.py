@@ -192,7 +192,7 @@ class Variable:
         should not change its argument in place: other tensors may share that gradient. A hook
         registered before an in-place operation on the tensor sees the gradient of the old value.
 
-        Raises GradientError when the tensor requires no gradient, TypeError for what is not callable.
+        Raises GradientError when the tensor requires no gradient, TypeError for a value that is not callable.
 
         Source: torch.Tensor.register_hook.
 
@@ -209,8 +209,8 @@ class Variable:
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Call `hook(tensor)` each time backward has written `.grad` of this leaf.
 
-        It must return None, else backward raises HookError. Raises GradientError for a tensor that is
-        no leaf or requires no gradient.
+        It must return None, else backward raises HookError. Raises GradientError for a tensor that is not a
+        leaf or requires no gradient.
 
         Source: torch.Tensor.register_post_accumulate_grad_hook.
         """

@@ -1,4 +1,4 @@
-"""What code for PyTorch asks of the libraries behind it, answered for the CPU: none of them is here."""
+"""The questions that code for PyTorch asks about its libraries: here each is reported as absent."""
 
 from . import cuda as cuda
 from . import cudnn as cudnn

@@ -4,7 +4,7 @@ __all__ = ["is_built"]
 
 
 def is_built() -> bool:
-    """Return False: there is no code for such GPUs.
+    """Return False: kellet has no code for such GPUs.
 
     >>> kellet.backends.cuda.is_built()
     False

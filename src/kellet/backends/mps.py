@@ -4,7 +4,7 @@ __all__ = ["is_available", "is_built"]
 
 
 def is_available() -> bool:
-    """Return False: there is no such GPU to compute on.
+    """Return False: kellet computes on the CPU only.
 
     >>> kellet.backends.mps.is_available()
     False
@@ -13,7 +13,7 @@ def is_available() -> bool:
 
 
 def is_built() -> bool:
-    """Return False: there is no code for such GPUs.
+    """Return False: kellet has no code for such GPUs.
 
     >>> kellet.backends.mps.is_built()
     False

@@ -1,4 +1,4 @@
-"""Methods of PyTorch's tensors that kellet's lack and people use: asking for one says what there is instead.
+"""Common methods of PyTorch's tensors that kellet lacks: reading one raises an error with the replacement.
 
 Python 3.11 reads every attribute of a class with `__getattr__` four times as slowly (20 ns where it
 takes 4), those that are there too, and one operation reads dozens. So each absent name stands here

@@ -418,7 +418,7 @@ class Arithmetic(Variable):
         return apply(RULES["isinf"], (self,), NONE)
 
     def isfinite(self) -> Tensor:
-        """Tell where an element is neither infinite nor NaN.
+        """Tell where an element is finite.
 
         >>> kellet.isfinite(kellet.tensor([1.0, float("inf")]))
         tensor([ True, False])

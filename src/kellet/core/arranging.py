@@ -42,7 +42,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix with this vector on its diagonal; a copy.
 
-    Raises ShapeError for more than two axes, or none.
+    Raises ShapeError unless there are one or two axes.
 
     >>> kellet.diag(kellet.tensor([1, 2]))
     tensor([[1, 0],
@@ -77,7 +77,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def trace(input: Tensor) -> Tensor:
-    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix.
+    """Return the sum of the diagonal of a matrix. Raises ShapeError for a tensor that is not a matrix.
 
     >>> kellet.trace(kellet.tensor([[1, 2], [3, 4]]))
     tensor(5)
@@ -149,7 +149,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     tensor([3, 5])
     """
     if n < 0:
-        raise ValueError(f"diff: n says how often, and must not be negative, got {n}")
+        raise ValueError(f"diff: n, the number of times, must not be negative, got {n}")
     value: Any = input
     axis = axis_of(dim, input._array.ndim)
     between = RULES["logical_xor" if input._array.dtype == bool else "sub"]
@@ -223,7 +223,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Put tensors one after another along an axis that they have; the other sizes agree.
 
-    Raises ShapeError for tensors of shape (), and for none.
+    Raises ShapeError for tensors of shape (), and for an empty list.
 
     >>> import kellet
     >>> kellet.cat([kellet.ones(1), kellet.zeros(2)])

@@ -17,7 +17,7 @@ def axis_of(dim: SupportsIndex, ndim: int) -> int:
     """Return `dim` as a number from 0 to `ndim - 1`; negative ones count from the end.
 
     A tensor of shape () takes 0 and -1, as if it had one axis. Raises IndexError beyond the range,
-    TypeError for what is no integer.
+    TypeError for a value that is not an integer.
     """
     try:
         axis = operator.index(dim)
@@ -52,7 +52,7 @@ def axes_of(dim: Axes, ndim: int) -> tuple[int, ...] | None:
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     """Return the shape in `f(2, 3)`, `f((2, 3))` and `f([2, 3])`.
 
-    Raises TypeError for a size that is no integer.
+    Raises TypeError for a size that is not an integer.
     """
     if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         sizes = sizes[0]

@@ -22,7 +22,7 @@ def checkpoint(
     The second run starts from the same random numbers unless `preserve_rng_state` is False. It must save
     as many tensors, of the same shapes, as the first.
 
-    Raises GradientError, in backward, where it does not.
+    Raises GradientError, in backward, where the second run differs.
 
     Source: torch.utils.checkpoint.checkpoint; `use_reentrant` is taken for its sake: there is one way here,
     that of `use_reentrant=False`.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def is_signed(input: Tensor) -> bool:
-    """Say whether the dtype has negative numbers. Raises DTypeError for what is no tensor.
+    """Say whether the dtype has negative numbers. Raises DTypeError for a value that is not a tensor.
 
     >>> kellet.tensor([1]).is_signed()
     True
@@ -80,7 +80,7 @@ class Conversion(Variable):
         Takes a dtype, a device ("cpu"), both, or another tensor whose dtype is meant; also what
         else `torch.Tensor.to` takes and means nothing here (`non_blocking`, `memory_format`).
 
-        Raises DTypeError for what is no dtype, ValueError for another device.
+        Raises DTypeError for a value that is not a dtype, ValueError for another device.
         """
         for name in ignored:
             if name not in ("non_blocking", "memory_format"):
@@ -155,7 +155,7 @@ class Conversion(Variable):
         return self.to(bool_)
 
     def cpu(self) -> Tensor:
-        """Return the tensor itself: there is no other device."""
+        """Return the tensor itself: kellet computes on the CPU only."""
         return self  # type: ignore[return-value]  # self is a Tensor
 
     def is_floating_point(self) -> Any:
@@ -177,14 +177,14 @@ class Conversion(Variable):
     # --- NumPy and Python -------------------------------------------------------------------------
 
     def numpy(self, *, force: object = False) -> Array:
-        """Return the ndarray that holds the values, not a copy: what is written to one is seen in the other.
+        """Return the ndarray that holds the values, not a copy: both see each write.
 
         Raises GradientError for a tensor that requires a gradient, with gradients on, unless `force`.
         """
         if self.requires_grad and recorded() and not force:
             raise GradientError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
-                "The array would lead around the graph"
+                "Writes to the array would bypass the graph"
             )
         return self._array
 
@@ -211,7 +211,7 @@ class Conversion(Variable):
     def item(self) -> Any:
         """Return the value of a tensor of one element, as a Python number.
 
-        Raises ShapeError when there are more or none.
+        Raises ShapeError for any other number of elements.
         """
         if self._array.size != 1:
             raise ShapeError(

@@ -27,7 +27,7 @@ def tensor(
 
     Python floats give the default dtype, ints int64, bools bool; arrays keep theirs.
 
-    Raises ShapeError for ragged sequences, DTypeError for values that are no numbers.
+    Raises ShapeError for ragged sequences, DTypeError for values that are not numbers.
 
     >>> tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
@@ -52,9 +52,9 @@ def as_tensor(data: object, dtype: DTypeLike | None = None, device: DeviceLike =
 
 
 def from_numpy(array: Array) -> Tensor:
-    """Return a tensor over the memory of `array`: what is written to one is seen in the other.
+    """Return a tensor over the memory of `array`: both see each write.
 
-    Raises TypeError for what is no ndarray.
+    Raises TypeError for a value that is not an ndarray.
 
     >>> import numpy
     >>> kellet.from_numpy(numpy.arange(3))
@@ -114,7 +114,7 @@ def ones(
 def empty(
     *size: Any, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor with whatever is in memory.
+    """Return an uninitialized tensor.
 
     >>> kellet.empty(2, 3).shape
     (2, 3)
@@ -182,7 +182,7 @@ def arange(
         dtype = np.int64 if whole else get_default_dtype()
     first, last, by = numbers
     if by == 0 or (last - first) * by < 0:
-        raise ValueError(f"arange: steps of {by} do not lead from {first} to {last}; turn the sign of step")
+        raise ValueError(f"arange: steps of {by} do not lead from {first} to {last}; change the sign of step")
     return _made(np.arange(*numbers).astype(as_dtype(dtype)), requires_grad)
 
 
@@ -259,7 +259,7 @@ def ones_like(
 def empty_like(
     input: Tensor, *, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor of the shape and dtype of `input` with whatever is in memory.
+    """Return an uninitialized tensor of the shape and dtype of `input`.
 
     >>> kellet.empty_like(kellet.tensor([1, 2])).dtype
     dtype('int64')

@@ -238,7 +238,7 @@ def binary(rule: Rule, a: object, b: object) -> Any:
 
 
 def named(rule: Rule, a: object, b: object) -> Tensor:
-    """Return `rule` on two operands, for a call by name. Raises TypeError for what is no operand."""
+    """Return `rule` on two operands, for a call by name. Raises TypeError for any other value."""
     result = binary(rule, a, b)
     if result is NotImplemented:
         raise TypeError(f"{rule.name}: expected a tensor or a number, got {type(b).__name__}: {b!r}")
@@ -312,7 +312,7 @@ def require_writeable(where: str, target: Any) -> None:
     if not target._array.flags.writeable:
         raise ShapeError(
             f"{where}: the tensor cannot be written: several of its elements share one place in memory "
-            "(expand), or NumPy gave it read-only; write to a .clone()"
+            "(expand), or its NumPy array is read-only; write to a .clone()"
         )
 
 

@@ -96,7 +96,7 @@ def rad2deg(input: Tensor) -> Tensor:
 
 
 def real(input: Tensor) -> Tensor:
-    """Return the real part, a view; a real tensor as it is.
+    """Return the real part, a view; a real tensor is returned unchanged.
 
     >>> kellet.real(kellet.tensor([1 + 2j]))
     tensor([1.])
@@ -549,7 +549,7 @@ class Elementwise(Variable):
         return apply(RULES["frac"], (self,), NONE)
 
     def conj(self) -> Tensor:
-        """Return the complex conjugate; a real tensor is returned as it is.
+        """Return the complex conjugate; a real tensor is returned unchanged.
 
         >>> kellet.conj(kellet.tensor([1 + 2j]))
         tensor([1.-2.j])
@@ -568,7 +568,7 @@ class Elementwise(Variable):
 
     @property
     def real(self) -> Tensor:
-        """The real part, a view; a real tensor is returned as it is."""
+        """The real part, a view; a real tensor is returned unchanged."""
         if self._array.dtype.kind != "c":
             return self  # type: ignore[return-value]  # self is a Tensor
         return apply(RULES["real"], (self,), NONE)
@@ -580,7 +580,7 @@ class Elementwise(Variable):
         Raises DTypeError for a real tensor.
         """
         if self._array.dtype.kind != "c":
-            raise DTypeError("imag is only there for complex tensors; a real tensor has none")
+            raise DTypeError("imag needs a complex tensor, got a real one")
         return apply(RULES["imag"], (self,), NONE)
 
     def clamp(self, min: object = None, max: object = None) -> Tensor:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Generator:
-    """A source of random numbers with a seed and a state of its own, for whatever takes `generator=`.
+    """A source of random numbers with a seed and a state of its own, for functions that take `generator=`.
 
     Its numbers are those of NumPy's PCG64, not PyTorch's: equal seeds give equal numbers here, and others
     there. Threads take turns.
@@ -45,7 +45,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start anew from a seed that nobody chose, and return it."""
+        """Start again from a random seed, and return it."""
         self.manual_seed(_unchosen())
         return self._seed
 
@@ -64,7 +64,7 @@ class Generator:
     def set_state(self, new_state: Tensor) -> Generator:
         """Take up the state that `get_state` gave. Returns the generator.
 
-        Raises ValueError for what is no such state.
+        Raises ValueError for a tensor that is not such a state.
         """
         data = new_state._array.tobytes() if new_state._array.dtype == np.uint8 else b""
         if len(data) != sum(_SIZES) + 1 or data[-1] > 1:
@@ -115,7 +115,7 @@ class Generator:
 
 
 def _unchosen() -> int:
-    """Return a seed that nobody chose."""
+    """Return a random seed."""
     return int.from_bytes(os.urandom(8), "little") >> 1
 
 

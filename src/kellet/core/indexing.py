@@ -88,7 +88,7 @@ class Indexing(Variable):
     # --- index tensors ----------------------------------------------------------------------------
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
-        """Take the values at `index`, which has as many axes as this tensor, none but `dim` longer.
+        """Take the values at `index`; it has as many axes as this tensor, and may be longer along `dim` only.
 
         >>> kellet.gather(kellet.tensor([[1, 2], [3, 4]]), 1, kellet.tensor([[1], [0]]))
         tensor([[2],
@@ -157,7 +157,7 @@ class Indexing(Variable):
         if source._array.ndim != len(wanted) or _but(source._array.shape, axis) != wanted:
             raise ShapeError(
                 f"index_add: source of shape {source._array.shape} does not fit {self._array.shape}; they "
-                f"must agree but for axis {axis}"
+                f"must agree in all axes except {axis}"
             )
         if places._array.size != source._array.shape[axis]:
             raise ShapeError(
@@ -512,7 +512,7 @@ def _places(where: str, row: Any, index: Any, axis: int) -> Variable:
     ):
         raise ShapeError(
             f"{where}: index of shape {wanted} does not fit a tensor of shape {own}: it must have as many "
-            f"axes, none but axis {axis} longer"
+            f"axes, and only axis {axis} may be longer"
         )
     return places
 

@@ -231,9 +231,7 @@ def _check_chances(rows: Any, num_samples: int, replacement: bool) -> None:
     if num_samples < 1:
         raise ValueError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
     if not rows.shape[1] or (not replacement and (np.count_nonzero(rows, axis=1) < num_samples).any()):
-        raise ValueError(
-            f"multinomial: cannot draw {num_samples} positions, each once, from fewer positive chances"
-        )
+        raise ValueError(f"multinomial: too few positive weights for {num_samples} draws")
 
 
 # --- the method as a function: the first argument is the tensor ------------------------------------

@@ -1,4 +1,4 @@
-"""What is said of a list, None or an array where a tensor is wanted.
+"""The errors for a list, None or an array where a tensor is expected.
 
 Nothing is checked beforehand, so that usual calls cost nothing: where an attribute of a tensor was looked
 for on one of the arguments, the AttributeError is turned into a TypeError that says what to do.

@@ -46,7 +46,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Return the sum of the products of two vectors (of complex numbers too, none conjugated).
+    """Return the sum of the products of two vectors (complex numbers are not conjugated).
 
     >>> kellet.dot(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
     tensor(11)
@@ -64,7 +64,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """
     if input._array.ndim == mat2._array.ndim == 3 and input._array.shape[0] != mat2._array.shape[0]:
         raise ShapeError(
-            f"bmm: {input._array.shape[0]} matrices do not fit {mat2._array.shape[0]}; give as many"
+            f"bmm: {input._array.shape[0]} matrices do not fit {mat2._array.shape[0]}; pass equal numbers"
         )
     return _product("bmm", input, mat2, 3, 3)
 
@@ -189,7 +189,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     if len(first) != len(second) or next(lengths) != next(lengths):
         raise ShapeError(
             f"tensordot: axes {first} of shape {a.shape} do not fit axes {second} of shape {b.shape}; they "
-            "must be as many and as long"
+            "must match in number and length"
         )
     left = [chr(PRIVATE + i) for i in range(a.ndim)]
     right = [
@@ -317,7 +317,7 @@ def logdet(input: Tensor) -> Tensor:
 def inverse(input: Tensor) -> Tensor:
     """Return the inverses of square matrices.
 
-    Raises ShapeError for matrices that are not square, LinAlgError for one that has none.
+    Raises ShapeError for matrices that are not square, LinAlgError for one without an inverse.
 
     >>> kellet.inverse(kellet.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
@@ -421,7 +421,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the vector product along `dim`, by default the first axis of length 3.
 
-    Raises ShapeError where there is none, DTypeError for tensors of different dtypes.
+    Raises ShapeError without an axis of length 3, DTypeError for tensors of different dtypes.
 
     >>> kellet.cross(kellet.tensor([1, 0, 0]), kellet.tensor([0, 1, 0]))
     tensor([0, 0, 1])

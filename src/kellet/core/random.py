@@ -28,7 +28,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the random numbers of the process anew from a seed that nobody chose, and return it.
+    """Start the random numbers of the process again from a random seed, and return it.
 
     >>> kellet.seed() == kellet.initial_seed()
     True
@@ -59,7 +59,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the random numbers of the process go on from a state. Raises ValueError for what is none.
+    """Set the state of the random numbers of the process. Raises ValueError for any other tensor.
 
     >>> kellet.set_rng_state(kellet.get_rng_state())
     """

@@ -65,7 +65,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Extremes:
     """Return the most frequent value along `dim`, the smallest of those, and the last place where it stood.
 
-    Raises ShapeError where there is none along `dim`.
+    Raises ShapeError where `dim` has no values.
 
     >>> kellet.mode(kellet.tensor([1, 2, 2, 3])).values
     tensor(2)
@@ -249,7 +249,7 @@ def _middle_of_all(input: Tensor, skip_nan: bool) -> Tensor:
 
 
 def _empty(input: Tensor) -> Tensor:
-    raise ShapeError(f"median: a tensor of shape {input._array.shape} has no value to be the middle")
+    raise ShapeError(f"median: a tensor of shape {input._array.shape} has no values")
 
 
 def _middle_places(array: Any, axis: int, skip_nan: bool) -> Any:
@@ -296,7 +296,7 @@ def _quantile(
 
 
 def _check_quantile(name: str, input: Tensor, shares: Any, interpolation: str) -> None:
-    """Raise DTypeError, ValueError or ShapeError for what has no quantiles."""
+    """Raise DTypeError, ValueError or ShapeError for values that have no quantiles."""
     if input._array.dtype.kind != "f":
         raise DTypeError(f"{name}() input tensor must be either float or double dtype; use .float()")
     if interpolation not in INTERPOLATIONS:
@@ -360,7 +360,7 @@ def _as_input(input: Tensor, found: Tensor) -> Tensor:
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, 2, ... occurs, or the sum of its weights.
 
-    Raises DTypeError for what is no vector of integers, none negative.
+    Raises DTypeError unless the values are a vector of non-negative integers.
 
     >>> kellet.bincount(kellet.tensor([0, 2, 2]))
     tensor([1, 0, 2])

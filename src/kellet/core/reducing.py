@@ -78,7 +78,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 def nansum(
     input: Tensor, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """Return the sum of what is not NaN.
+    """Return the sum of the values that are not NaN.
 
     >>> kellet.nansum(kellet.tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
@@ -89,7 +89,7 @@ def nansum(
 def nanmean(
     input: Tensor, dim: Axes = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """Return the mean of what is not NaN.
+    """Return the mean of the values that are not NaN.
 
     >>> kellet.nanmean(kellet.tensor([1.0, float("nan"), 2.0]))
     tensor(1.5000)
@@ -338,7 +338,7 @@ class Reducing(Variable):
         return apply(RULES["any"], (self,), self._folding(dim, keepdim))
 
     def all(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Say whether no element is zero.
+        """Say whether all elements are nonzero.
 
         >>> kellet.all(kellet.tensor([1, 0]))
         tensor(False)

@@ -147,7 +147,7 @@ class Shaping(Variable):
         targets = axes_of((destination,) if isinstance(destination, int) else destination, ndim) or ()
         if len(sources) != len(targets):
             raise ShapeError(
-                f"movedim: {source} and {destination} must be as many; name one target for each axis"
+                f"movedim: {source} and {destination} must be equally long; name one target for each axis"
             )
         axes = [axis for axis in range(ndim) if axis not in sources]
         for target, axis in sorted(zip(targets, sources, strict=True)):
@@ -306,7 +306,7 @@ class Shaping(Variable):
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Split into at most `chunks` pieces of equal size along `dim` (the last may be shorter); views.
 
-        Where there is nothing to split, `chunks` empty pieces.
+        An axis of length 0 gives `chunks` empty pieces.
 
         Raises ValueError for a number of pieces below 1.
 

@@ -83,9 +83,9 @@ class Tensor(
 
         `gradient` has the shape of the tensor; it may be left out for a single element. The values
         that the graph saved are released unless `retain_graph` or `create_graph`, which makes the
-        gradients themselves part of a graph. `inputs` restricts what is accumulated.
+        gradients themselves part of a graph. `inputs` restricts the tensors that receive gradients.
 
-        Raises GradientError when there is no graph, when it was released, or when `gradient` is missing.
+        Raises GradientError when the graph is missing or released, or when `gradient` is missing.
 
         Source: torch.Tensor.backward.
         """
@@ -105,7 +105,7 @@ class Tensor(
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Tensor:
-        """Return the same data without history; both see what is written, and versions are shared.
+        """Return the same data without history; both see later writes, and they share one version counter.
 
         >>> kellet.detach(kellet.ones(1, requires_grad=True)).requires_grad
         False
@@ -136,8 +136,8 @@ class Tensor(
     def data(self) -> Tensor:
         """The same data without history and with a version of its own: writes through it go unnoticed.
 
-        Raises TypeError when set to what is no tensor, DTypeError to a dtype that cannot have the gradient
-        it requires.
+        Raises TypeError when set to a value that is not a tensor, DTypeError to a dtype that cannot have the
+        gradient it requires.
         """
         return wrap(self._array)  # type: ignore[return-value]  # wrap makes Tensors
 
@@ -186,7 +186,7 @@ class Tensor(
         return self._array.ndim
 
     def size(self, dim: int | None = None) -> Any:
-        """Return the shape, or the size of one axis. Raises IndexError for an axis that there is not."""
+        """Return the shape, or the size of one axis. Raises IndexError for an axis that does not exist."""
         if dim is None:
             return self.shape
         try:
@@ -287,7 +287,7 @@ class Tensor(
         return self._new(np.ones, size, dtype)
 
     def new_empty(self, *size: Any, dtype: DTypeLike | None = None) -> Tensor:
-        """Return a tensor of this shape, in the dtype of this tensor, with whatever is in memory."""
+        """Return an uninitialized tensor of this shape, in the dtype of this tensor."""
         return self._new(np.empty, size, dtype)
 
     def new_full(self, size: Sequence[int], fill_value: object, *, dtype: DTypeLike | None = None) -> Tensor:

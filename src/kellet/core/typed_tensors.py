@@ -21,7 +21,7 @@ class _OfDtype(type):
 
 
 class _Typed(metaclass=_OfDtype):
-    """Make tensors, and no instances of its own. Raises TypeError for what is no data."""
+    """Make tensors, and no instances of its own. Raises TypeError for a value that cannot become a tensor."""
 
     dtype: ClassVar[DType]
 

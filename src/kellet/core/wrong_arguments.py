@@ -1,4 +1,4 @@
-"""Calls of public functions with what they do not take, told by the name of the function and of the argument.
+"""Errors for wrong arguments of public functions, which name the function and the argument.
 
 Nothing is checked beforehand, so that usual calls cost next to nothing: when a function fails, its arguments
 are held against its annotations, and the first one that does not fit is named. So what a function takes

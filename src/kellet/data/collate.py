@@ -17,7 +17,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     made of its parts, but a tuple becomes a list; texts and bytes are left as they are. Floats become
     float64.
 
-    Raises RuntimeError for sequences of different lengths, TypeError for what is none of this.
+    Raises RuntimeError for sequences of different lengths, TypeError for samples of any other type.
 
     Source: torch.utils.data.default_collate.
 
@@ -46,7 +46,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: object) -> Any:
-    """Make tensors of the arrays in one sample, a list of a tuple; everything else stays as it is.
+    """Make tensors of the arrays in one sample, a list of a tuple; everything else stays unchanged.
 
     Source: torch.utils.data.default_convert.
 

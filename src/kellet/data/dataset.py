@@ -129,7 +129,7 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, index: int) -> Any:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"sample {index} of {len(self)}")
+            raise IndexError(f"index {index} is out of range: there are {len(self)} samples")
         index %= len(self)
         place = bisect_right(self.cumulative_sizes, index)
         return self.datasets[place][index - (self.cumulative_sizes[place - 1] if place else 0)]

@@ -25,14 +25,14 @@ class DataLoader:
     With `num_workers` so many processes make the batches, `prefetch_factor` of them ahead each. The order is
     the same with any number of workers. Every pass draws a seed from `generator`, or from that of the
     process; worker i starts with that seed plus i, in kellet and in `random`, and calls `worker_init_fn(i)`.
-    So equal seeds give equal runs. What a worker raises is raised here, with a note of where; a worker that
-    dies is an error at once, and one that takes longer than `timeout` seconds (0: no limit) is, too. When a
-    pass is left early, its workers have half a second to finish their sample; then they are killed.
-    `persistent_workers` are kept for the next pass; a pass that begins while another runs starts workers of
-    its own. `multiprocessing_context` is the name of a start method or a context; by default that of
-    multiprocessing. Without `in_order` a batch is given as soon as a worker has made it, and that worker is
-    asked for the next one. `pin_memory` is taken for PyTorch's sake and changes nothing;
-    `pin_memory_device` may name the CPU, for there is no other device.
+    So equal seeds give equal runs. An exception in a worker is raised here, with a note of where it occurred;
+    a worker that dies is an error at once, and one that takes longer than `timeout` seconds (0: no limit) is,
+    too. When a pass is left early, its workers have half a second to finish their sample; then they are
+    killed. `persistent_workers` are kept for the next pass; a pass that begins while another runs starts
+    workers of its own. `multiprocessing_context` is the name of a start method or a context; by default that
+    of multiprocessing. Without `in_order` a batch is given as soon as a worker has made it, and that worker
+    is asked for the next one. `pin_memory` is accepted and ignored; `pin_memory_device` may only name the
+    CPU.
 
     Raises ValueError for options that exclude each other or are out of range, TypeError for `len` of a loader
     whose dataset has no length.
@@ -169,7 +169,7 @@ class DataLoader:
         return workers
 
     def _from_numbers(self, workers: list[Worker]) -> Iterator[Any]:
-        """Yield the batch of each list of numbers: each worker is asked for the next one as it answers."""
+        """Yield the batch of each list of numbers: each worker that answers is asked for the next one."""
         indices, alone = iter(self._indices()), self.batch_sampler is None
         asked: deque[Worker] = deque()
 

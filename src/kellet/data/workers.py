@@ -33,7 +33,7 @@ _BUSY_SECONDS = 0.5  # for all workers of a pass that was left early
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker process knows of itself: its number, of how many, its seed, its copy of the dataset.
+    """The description of a worker process: its number, of how many, its seed, its copy of the dataset.
 
     >>> kellet.data.WorkerInfo(id=0, num_workers=2, seed=7, dataset=range(4)).num_workers
     2
@@ -74,7 +74,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return what this worker process of a DataLoader knows of itself; None in any other process.
+    """Return the WorkerInfo of this worker process of a DataLoader; None in any other process.
 
     Source: torch.utils.data.get_worker_info.
 
@@ -108,8 +108,8 @@ class Worker:
     def answer(self, timeout: float | None) -> list[Any]:
         """Return the batch that the worker was first asked for; no batch where its stream is at its end.
 
-        Raises what the dataset raised, with a note of where; RuntimeError for a worker that ended, for one
-        that takes longer than `timeout` seconds, and for a batch that cannot be unpickled.
+        Raises the exception of the dataset, with a note of where it occurred; RuntimeError for a worker that
+        ended, for one that takes longer than `timeout` seconds, and for a batch that cannot be unpickled.
         """
         if not connection.wait(self.signs(), timeout):
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds, waiting for worker {self.id}")

@@ -1,7 +1,7 @@
 """Operations on tensors of all ranks of a group, under PyTorch's names.
 
 Each takes tensors or NumPy arrays. They are sent as they lie in memory; one that is not contiguous is copied
-first. Whatever an operation writes to is written in place, and no graph records it. With `async_op=True` it
+first. Operations write their results in place, and no graph records it. With `async_op=True` it
 returns a `Work` at once, and the tensors must not be touched before that is done; without, it returns when
 this rank's part is done.
 

@@ -1,4 +1,4 @@
-"""What a communication hook must look like, and what it must answer."""
+"""The signature and the return value of a communication hook."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class GradBucket:
     def set_buffer(self, buffer: Tensor) -> None:
         """Put another tensor of the same shape in the place of the buffer, for a hook that is called with it.
 
-        Raises ShapeError for another shape, TypeError for what is no tensor.
+        Raises ShapeError for another shape, TypeError for a value that is not a tensor.
         """
         _check_buffer("set_buffer", buffer, self._buffer._array.shape)
         self._buffer = buffer

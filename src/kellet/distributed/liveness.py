@@ -67,7 +67,7 @@ class Watch:
                 )
             if not kind and not self._lives(rank):
                 raise RankFailedError(
-                    f"rank {rank} has ended without a word: its process {self._processes[rank][1]} is gone; "
+                    f"rank {rank} has ended unexpectedly: its process {self._processes[rank][1]} is gone; "
                     "look whether it was killed, for lack of memory for example",
                     rank=rank,
                 )

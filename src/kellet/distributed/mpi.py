@@ -56,7 +56,7 @@ def load_mpi() -> Any:
         raise DistributedError(
             "kellet.distributed calls MPI from a thread of its own: expected the thread level "
             f"MPI_THREAD_MULTIPLE ({MPI.THREAD_MULTIPLE}); found {MPI.Query_thread()}; use an MPI library "
-            "that supports it, and leave mpi4py.rc.thread_level as it is"
+            "that supports it, and do not change mpi4py.rc.thread_level"
         )
     return MPI
 

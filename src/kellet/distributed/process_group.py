@@ -73,7 +73,7 @@ class ProcessGroup:
         return found
 
     def broadcast_bytes(self, data: bytes | None, src: int = 0) -> bytes:
-        """Return the bytes of rank `src` of the group on every rank; what the others give is ignored.
+        """Return the bytes of rank `src` of the group on every rank; the bytes of the others are ignored.
 
         Raises TypeError where rank `src` gives None, ValueError for a rank that is not there.
 

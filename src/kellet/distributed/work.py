@@ -52,13 +52,13 @@ class Work(Future[Any]):
     def then(self, callback: Callable[[Future[Any]], Any]) -> Work:
         """Return the work of calling `callback(work)` in its turn; see `kellet.futures.Future.then`.
 
-        Raises TypeError for what is not callable.
+        Raises TypeError for a value that is not callable.
         """
         _require_callable(callback)
         return self._turn.put(lambda: callback(self))
 
     def add_done_callback(self, callback: Callable[[Future[Any]], Any]) -> None:
-        """Call `callback(work)` in its turn; what it returns is ignored, what it raises is printed."""
+        """Call `callback(work)` in its turn; its return value is ignored, its exception is printed."""
 
         def call(work: Future[Any]) -> None:
             try:

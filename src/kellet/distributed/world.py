@@ -103,13 +103,13 @@ def init_process_group(
     timeout: timedelta = DEFAULT_TIMEOUT,
     transport: Transport | None = None,
 ) -> None:
-    """Make the group of all processes that mpiexec started; of this one alone where there is no mpiexec.
+    """Make the group of all processes that mpiexec started; without mpiexec, of this process alone.
 
     So one script runs both ways: `mpiexec -n 4 python train.py` and `python train.py`, the latter without
     MPI. `backend="mpi"` asks for MPI in any case. `timeout` is how long an operation waits for the other
     ranks. A `transport` of your own takes the place of both.
 
-    From here on, an error that ends the script on one rank is told to the others and ends them, too.
+    From here on, an error that ends the script on one rank is reported to the others and ends them, too.
 
     Raises DistributedError where the group is there already, MPIMissingError where mpi4py is wanted and
     cannot be imported, ValueError for another backend: which one it is follows from how the script was
@@ -125,7 +125,7 @@ def init_process_group(
     """
     if backend not in (None, "mpi"):
         raise ValueError(
-            f"init_process_group: expected the backend 'mpi', or None for what the script was started with; "
+            f"init_process_group: expected the backend 'mpi', or None to follow how the script was started; "
             f"found {backend!r}"
         )
     if _world.group is not None:
@@ -250,8 +250,8 @@ def new_subgroups(group_size: int) -> tuple[ProcessGroup, list[Any]]:
 def resolve_group(group: object) -> ProcessGroup:
     """Return `group`, or the group of all processes for None.
 
-    Raises DistributedError where that is not there yet, or this rank is not in the group; TypeError for
-    what is no group.
+    Raises DistributedError before `init_process_group`, or if this rank is not in the group; TypeError for a
+    value that is not a group.
     """
     if group is GroupMember.NON_GROUP_MEMBER:
         raise DistributedError("this rank is not in the group; ask get_rank(group) >= 0 first")

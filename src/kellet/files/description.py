@@ -55,7 +55,7 @@ class Describing:
     def describe(self, value: Any, path: str) -> Any:
         """Return `value` as JSON; its arrays are kept under names like their paths.
 
-        Raises TypeError for an object of another kind, ValueError for a container that holds itself.
+        Raises TypeError for an object of another kind, ValueError for a container that contains itself.
         """
         if value is None or type(value) in (bool, int, float, str):
             return value
@@ -82,7 +82,8 @@ class Describing:
     def _container(self, value: Any, kind: str, path: str) -> Any:
         if id(value) in self._around or len(self._around) >= DEEPEST:
             raise ValueError(
-                f"save: what is at {path or 'the top'} holds itself, or lies in more than {DEEPEST} others"
+                f"save: the container at {path or 'the top'} contains itself, or is nested "
+                f"more than {DEEPEST} deep"
             )
         self._around.append(id(value))
         try:
@@ -126,13 +127,13 @@ class Describing:
 
 
 def restore(text: str, arrays: dict[str, Array]) -> Any:
-    """Build what a description says. Raises FileFormatError for one that says nothing that can be built."""
+    """Build the objects of a description. Raises FileFormatError for an invalid one."""
     try:
         return _Restoring(arrays).build(json.loads(text))
     except (RecursionError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"the description of what was saved cannot be built: {error}") from error
+        raise FileFormatError(f"the saved objects cannot be rebuilt: {error}") from error
 
 
 class _Restoring:

@@ -54,13 +54,13 @@ def save(obj: object, f: File) -> None:
 def load(
     f: File, map_location: MapLocation = None, *, weights_only: bool = True, mmap: bool | None = None
 ) -> Any:
-    """Return what `save` wrote to `f`, a path or an open file; of another safetensors file, its tensors.
+    """Return the objects saved in `f`, a path or an open file; of another safetensors file, its tensors.
 
-    Nothing of the file runs, whatever it says; `weights_only` and `mmap` are taken for PyTorch's sake and
-    change nothing. `map_location` may be the CPU, and that is where all comes from.
+    No code of the file runs; `weights_only` and `mmap` are accepted and ignored. `map_location` may only be
+    the CPU.
 
-    Raises FileFormatError for another file, or one that is damaged; ValueError for another device;
-    FileNotFoundError where there is none, and for an address.
+    Raises FileFormatError for a damaged file or another format; ValueError for another device;
+    FileNotFoundError for a missing file and for a URL.
 
     Source: torch.load, which unpickles.
 

@@ -89,7 +89,7 @@ def _little(array: Array) -> Array:
 def read(data: bytearray) -> tuple[dict[str, Array], dict[str, str]]:
     """Return the arrays of a file by name, over the memory of `data`, and its texts.
 
-    Raises FileFormatError for what is no such file, before an array is made.
+    Raises FileFormatError for a file in another format, before an array is made.
     """
     header, start = _header(data)
     texts = header.pop(METADATA, {})
@@ -132,19 +132,19 @@ def _header(data: bytearray) -> tuple[dict[str, Any], int]:
 
 
 def _stranger(data: bytearray) -> str:
-    """Say what a file that is none of ours looks like."""
+    """Describe a file in another format."""
     if data.startswith((b"PK", b"\x80\x02", b"\x80\x04")):
         return (
             "this is a ZIP archive or a pickle, such as PyTorch saves; nothing is unpickled here: convert it "
             "with the command `kellet convert` first"
         )
-    return "this is no file of kellet.save: its first eight bytes do not give the length of a header"
+    return "this is not a safetensors file: its first eight bytes do not give the length of a header"
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise FileFormatError("the header names something twice")
+        raise FileFormatError("the header has a key twice")
     return found
 
 

@@ -43,7 +43,7 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:
     `mode` is "reduced"; or "complete", with a square Q; or "r", without Q. Signs are those that LAPACK finds.
 
     Raises ValueError for another mode, GradientError for a complete Q of a tall matrix that requires a
-    gradient, for there is none.
+    gradient: it has no derivative.
 
     Source: torch.linalg.qr.
 

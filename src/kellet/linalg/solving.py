@@ -20,7 +20,7 @@ from ..rules import RULES
 
 
 class LeastSquares(NamedTuple):
-    """What `lstsq` answers."""
+    """The result of `lstsq`."""
 
     solution: Tensor
     residuals: Tensor
@@ -31,7 +31,7 @@ class LeastSquares(NamedTuple):
 def inv(A: Tensor) -> Tensor:
     """Return the inverses of square matrices.
 
-    Raises ShapeError for matrices that are not square, LinAlgError for one that has none.
+    Raises ShapeError for matrices that are not square, LinAlgError for one without an inverse.
 
     >>> inv(kellet.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
@@ -98,7 +98,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LeastSquares:
 
     Raises ShapeError where the shapes do not fit.
 
-    Source: torch.linalg.lstsq; the way is the pseudo-inverse, of whatever rank.
+    Source: torch.linalg.lstsq; the solution uses the pseudo-inverse, for any rank.
 
     >>> A = kellet.tensor([[1.0], [1.0]])
     >>> lstsq(A, kellet.tensor([[1.0], [3.0]])).solution.round().tolist()

@@ -91,7 +91,7 @@ class _ModuleSequence(Module):
 
 
 class Sequential(_ModuleSequence):
-    """Modules that run one after another, each on what the one before returned.
+    """Modules that run one after another, each on the output of the one before.
 
     Made from modules, or from one OrderedDict of name and module.
 
@@ -228,7 +228,7 @@ class ModuleDict(Module):
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules, in the place of those of the same names.
 
-        Raises TypeError for what cannot be walked.
+        Raises TypeError for a value that cannot be iterated over.
         """
         if not isinstance(modules, Iterable):
             raise TypeError(

@@ -83,7 +83,8 @@ def register_module_backward_hook(hook: FullBackwardHook) -> RemovableHandle:
     Deprecated, as in PyTorch: `grad_input` belongs to the inputs of that operation and not to those of
     the module. Use `register_module_full_backward_hook`. A tuple replaces `grad_input`.
 
-    Raises HookError while there are full backward hooks for all modules, TypeError for what cannot be called.
+    Raises HookError while there are full backward hooks for all modules, TypeError for a value that cannot be
+    called.
 
     Source: torch.nn.modules.module.register_module_backward_hook.
 

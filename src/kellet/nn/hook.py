@@ -99,7 +99,7 @@ class Hook:
     def register(self, module: Module) -> None:
         """Put the hook on `module`.
 
-        Raises RuntimeError when it is on one already, TypeError for what is not a Module; nothing
+        Raises RuntimeError if it is registered already, TypeError for a value that is not a Module; nothing
         has changed then.
         """
         if self.registered:
@@ -123,7 +123,7 @@ class Hook:
         self._leave = weakref.finalize(self, remove_all, handles)
 
     def deregister(self) -> None:
-        """Take the hook off its module; nothing happens when it is on none. It can be registered again."""
+        """Take the hook off its module; without a module, nothing happens. It can be registered again."""
         if self._leave is not None:
             self._leave()
         self._handles, self._leave = [], None
@@ -177,7 +177,7 @@ def remove_all(handles: list[RemovableHandle]) -> None:
 class ContextualHook(Hook):
     """A Hook whose functions are its own methods, given by name, so that they can use its state.
 
-    What a method answers is what a hook answers. Raises AttributeError when there is no such
+    The hook returns the method's return value. Raises AttributeError when there is no such
     method, and else as `Hook`.
 
     >>> import kellet
@@ -223,7 +223,7 @@ class StateHook(ContextualHook, ABC):
     Called, the StateHook runs its hook now: only while registered unless `force`, only in the
     wanted modes unless `ignore_mode`.
 
-    Raises TypeError for what is not a Module.
+    Raises TypeError for a value that is not a Module.
 
     >>> class Norm(kellet.nn.StateHook):
     ...     def hook(self, module):

@@ -266,7 +266,7 @@ def sparse_(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return what a layer must scale by so that the variance survives the function that follows it.
+    """Return the factor by which a layer must scale to keep the variance through the function after it.
 
     `param` is the slope of leaky_relu below zero. Raises ValueError for an unknown function.
 

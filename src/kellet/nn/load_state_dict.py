@@ -80,11 +80,11 @@ class StateLoading(StateSaving):
         is not changed: hooks work on a shallow copy. One that is read from a file may have the method
         `__kellet_state_dict__`, which gives a mapping to tensors of kellet; so have those of packager.
 
-        Returns the missing and the unexpected keys; with `strict` there may be none.
+        Returns the missing and the unexpected keys; with `strict` both must be empty.
 
         Raises StateDictError once, for everything that is wrong (`.missing_keys`,
         `.unexpected_keys`, `.mismatched`, `.messages`), and every value is then as it was.
-        Raises TypeError for what is not a mapping.
+        Raises TypeError for a value that is not a mapping.
 
         >>> from kellet import nn
         >>> net = nn.Linear(2, 1)
@@ -172,7 +172,7 @@ class StateLoading(StateSaving):
         The hook gets the longest of two argument lists that it can take, decided here:
         `(module, missing_keys, unexpected_keys, strict)` or `(module, incompatible_keys)`, a named
         tuple of the same two lists. Clearing the lists in place forgives; adding to them refuses a
-        strict load. It must answer None, else HookError. Raises TypeError for a hook that takes
+        strict load. It must return None, else HookError. Raises TypeError for a hook that takes
         neither list.
 
         Source: torch.nn.Module.register_load_state_dict_post_hook (two arguments), lucid (four).
@@ -189,7 +189,7 @@ def register_class_load_state_dict_pre_hook(cls: type, hook: LoadPreHook) -> Rem
     `hook` takes what `Module.register_load_state_dict_pre_hook` describes; `local_metadata` holds
     the "version" of the class that saved, unless that is unknown.
 
-    Raises TypeError for what is no subclass of Module.
+    Raises TypeError for a value that is not a subclass of Module.
 
     >>> class Net(kellet.nn.Linear):
     ...     pass

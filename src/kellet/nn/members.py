@@ -28,7 +28,7 @@ _module_hooks: HookRegistry[Callable[..., Any]] = HookRegistry()
 def register_module_parameter_registration_hook(hook: Callable[[Any, str, Any], object]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever any module registers a parameter.
 
-    An answer other than None is registered in its place.
+    A return value other than None is registered in its place.
 
     Source: torch.nn.modules.module.register_module_parameter_registration_hook.
 
@@ -43,7 +43,7 @@ def register_module_parameter_registration_hook(hook: Callable[[Any, str, Any], 
 def register_module_buffer_registration_hook(hook: Callable[[Any, str, Any], object]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever any module registers a buffer (also None).
 
-    An answer other than None is registered in its place.
+    A return value other than None is registered in its place.
 
     Source: torch.nn.modules.module.register_module_buffer_registration_hook.
 
@@ -57,7 +57,7 @@ def register_module_buffer_registration_hook(hook: Callable[[Any, str, Any], obj
 def register_module_module_registration_hook(hook: Callable[[Any, str, Any], object]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever any module registers a submodule (also None).
 
-    An answer other than None is registered in its place.
+    A return value other than None is registered in its place.
 
     Source: torch.nn.modules.module.register_module_module_registration_hook.
 
@@ -103,7 +103,7 @@ class Members:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register `param` as a parameter called `name`; None keeps the name without a value.
 
-        Raises KeyError for a name that is empty, dotted or taken, TypeError for what is not a
+        Raises KeyError for a name that is empty, dotted or taken, TypeError for a value that is not a
         Parameter, ValueError for one that was computed from another tensor.
         """
         self._check_name("parameter", name, "_parameters")
@@ -126,7 +126,7 @@ class Members:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Register `tensor` as a buffer: state that is saved (unless not `persistent`) but not trained.
 
-        Raises KeyError for a name that is empty, dotted or taken, TypeError for what is not a Tensor.
+        Raises KeyError for a name that is empty, dotted or taken, TypeError for a value that is not a Tensor.
         """
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
@@ -143,7 +143,7 @@ class Members:
     def add_module(self, name: str, module: Module | None) -> None:
         """Register `module` as a submodule called `name`; None keeps the name without a value.
 
-        Raises KeyError for a name that is empty, dotted or taken, TypeError for what is not a Module.
+        Raises KeyError for a name that is empty, dotted or taken, TypeError for a value that is not a Module.
         """
         if module is not None and not isinstance(module, Members):
             raise TypeError(f"{_typename(module)} is not a Module subclass")

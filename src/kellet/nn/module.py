@@ -151,7 +151,7 @@ class HookedModule(Module, Generic[Inner]):
     registered, run and removed from any thread; their handles count 0, 1, 2, ... within the wrapper.
     `forward` runs the hooks as well.
 
-    Raises TypeError for what is not a Module.
+    Raises TypeError for a value that is not a Module.
 
     Source: ferrotorch's `hooks.rs`. Its forward pre-hooks must answer, its other hooks only observe.
     There backward hooks are stored and never called; here they run.
@@ -204,7 +204,7 @@ class HookedModule(Module, Generic[Inner]):
         return self.inner
 
     def register_forward_pre_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:  # type: ignore[override]  # ferrotorch's form
-        """Call `hook(input)` before the module runs; what it answers becomes the input, and None raises."""
+        """Call `hook(input)` before the module runs; its return value becomes the input, and None raises."""
         return self._pre_hooks.add(hook)
 
     def register_forward_hook(self, hook: Callable[[Any, Any], object]) -> RemovableHandle:  # type: ignore[override]  # ferrotorch's form
@@ -214,8 +214,7 @@ class HookedModule(Module, Generic[Inner]):
     def register_backward_hook(self, hook: Callable[[Any, Any], object]) -> RemovableHandle:
         """Call `hook(grad_input, grad_output)` during backward; the answer is ignored.
 
-        Both are single Tensors: the gradients of the input and of the (first) output, None where
-        there is none.
+        Both are single Tensors: the gradients of the input and of the (first) output, or None.
         """
         return self._gradient_observers.add(hook)
 

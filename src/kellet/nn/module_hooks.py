@@ -172,7 +172,7 @@ class ModuleCall:
     def register_forward_pre_hook(
         self, hook: AnyForwardPreHook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`; what it answers becomes the arguments.
+        """Call `hook(module, args)` before `forward`; its return value becomes the arguments.
 
         None keeps the arguments; a tuple replaces them; any other value `v` stands for `(v,)`.
         With `with_kwargs` the hook is `hook(module, args, kwargs)` and answers None or
@@ -198,7 +198,7 @@ class ModuleCall:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`; an answer other than None replaces the output.
+        """Call `hook(module, args, output)` after `forward`; a value other than None replaces the output.
 
         With `with_kwargs` the hook is `hook(module, args, kwargs, output)`. With `always_call` it
         runs once even when `forward` or another hook raised an Exception; its output is then None

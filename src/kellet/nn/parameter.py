@@ -19,7 +19,7 @@ class Parameter(Tensor):
     It shares memory with `data`, is a leaf, and requires a gradient unless told otherwise. What is
     computed from it is a plain Tensor.
 
-    Raises TypeError for what is not a Tensor, DTypeError where a gradient is asked of integers.
+    Raises TypeError for a value that is not a Tensor, DTypeError where a gradient is asked of integers.
 
     >>> import kellet
     >>> Parameter(kellet.zeros(2))
@@ -46,7 +46,7 @@ class Buffer(Tensor):
 
     It shares memory with `data`; `persistent` says whether it is saved in the state dict.
 
-    Raises TypeError for what is not a Tensor.
+    Raises TypeError for a value that is not a Tensor.
 
     Source: torch.nn.Buffer.
 

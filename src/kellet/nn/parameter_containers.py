@@ -53,7 +53,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> Self:
         """Add values at the end; return the list.
 
-        Raises TypeError for a tensor, and for what cannot be walked.
+        Raises TypeError for a tensor, and for a value that cannot be iterated over.
         """
         if isinstance(values, Tensor) or not hasattr(values, "__iter__"):
             raise TypeError(f"ParameterList.extend takes an iterable of values, got {type(values).__name__}")
@@ -157,7 +157,7 @@ class ParameterDict(Module):
         return name, self.pop(name)
 
     def setdefault(self, name: str, default: object = None) -> Any:
-        """Return the parameter called `name`, after adding `default` where there is none."""
+        """Return the parameter called `name`, after adding `default` if the name is absent."""
         if name not in self._keys:
             self[name] = default
         return self[name]

@@ -28,8 +28,8 @@ AnyHook = Callable[..., Any]
 class StateDict(dict[str, Any]):
     """The state of a module: dotted names to values, in the order of the modules.
 
-    `_metadata` maps the path of each module (`""` for the root) to what is known of it, the
-    version of its class first of all. Copies of every kind keep it.
+    `_metadata` maps the path of each module (`""` for the root) to its metadata, above all the version of its
+    class. Copies of every kind keep it.
 
     Source: the OrderedDict with a `_metadata` attribute that PyTorch returns.
 
@@ -50,7 +50,7 @@ class StateDict(dict[str, Any]):
 
 
 class StateView(MutableMapping[str, Any]):
-    """A live view of the keys of `state` that start with `prefix`: what is changed here is changed there.
+    """A live view of the keys of `state` that start with `prefix`: a change here changes `state`.
 
     Keys are whole, or (`stripped`) without the prefix. Setting a whole key that does not start
     with the prefix raises KeyError: it would belong to another module.
@@ -92,7 +92,7 @@ class StateView(MutableMapping[str, Any]):
         if self._stripped:
             return self._prefix + key
         if not key.startswith(self._prefix):
-            raise KeyError(f"{key!r} does not start with {self._prefix!r}, so it is not this module's to see")
+            raise KeyError(f"{key!r} does not start with {self._prefix!r}, so this view cannot hold it")
         return key
 
 
@@ -125,10 +125,10 @@ class StateSaving(Members):
     ) -> Any:
         """Return the parameters and persistent buffers here and below, under dotted names.
 
-        The values share memory with the module and are detached from the graph; with `keep_vars`
-        they are the parameters and buffers themselves. What is registered as None is left out; a
-        parameter tied to two names appears under both. A class that defines `get_extra_state` adds
-        what that answers as `_extra_state`.
+        The values share memory with the module and are detached from the graph; with `keep_vars` they are the
+        parameters and buffers themselves. Names registered as None are left out; a parameter tied to two
+        names appears under both. A class that defines `get_extra_state` adds its return value as
+        `_extra_state`.
 
         The result is a `StateDict`, or `destination`, filled, which gets versions only if it has
         an attribute `_metadata`. `prefix` is put before every name.
@@ -151,14 +151,14 @@ class StateSaving(Members):
         _save_own(self, destination, prefix, keep_vars)
 
     def get_extra_state(self) -> Any:
-        """Return what else belongs to the module's state; a class that defines it is asked when saving.
+        """Return further state of the module; a class that defines it is asked when saving.
 
         Such a class defines `set_extra_state` too, which gets the same value when loading.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define get_extra_state()")
 
     def set_extra_state(self, state: object) -> None:
-        """Take what `get_extra_state` answered when saving; called when the module's tensors are loaded."""
+        """Load the value that `get_extra_state` returned; called when the module's tensors are loaded."""
         raise NotImplementedError(f"{type(self).__name__} does not define set_extra_state()")
 
     def register_state_dict_pre_hook(self, hook: StateDictPreHook) -> RemovableHandle:
@@ -173,8 +173,8 @@ class StateSaving(Members):
     def register_state_dict_hook(self, hook: StateDictHook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, keep_vars)` after the state here and below is saved.
 
-        `state_dict` is the whole destination; the hook changes it in place and must answer None,
-        else HookError. It may put in values that are no tensors.
+        `state_dict` is the whole destination; the hook changes it in place and must return None, else
+        HookError. It may put in values that are not tensors.
 
         Source: lucid. PyTorch's form is `register_state_dict_post_hook`.
         """

@@ -57,16 +57,16 @@ def hook_registry(module: Module, kind: str) -> HookRegistry[Any]:
 
     For hooks around the state of a wrapper that is the registry of what it wraps.
 
-    Raises ValueError when there is no such kind of hook, and for what is no module, or wraps none.
+    Raises ValueError when there is no such kind of hook, and for a value that is not a module, or wraps none.
 
     >>> len(hook_registry(kellet.nn.Identity(), "forward"))
     0
     """
     if not isinstance(module, Module):
-        raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
+        raise ValueError(f"{type(module).__qualname__} has no hooks: it is not a module")
     inner = module._stands_for  # a wrapper asks what it wraps
     if inner is not None and not isinstance(inner, Module):
-        raise ValueError(f"{type(module).__qualname__} is a wrapper around no module")
+        raise ValueError(f"{type(module).__qualname__} wraps no module")
     if kind in _CALL:
         return getattr(module._own_call_hooks(), kind)  # type: ignore[no-any-return]  # a registry, as all of them
     if kind in _STATE:
@@ -115,7 +115,7 @@ def rewrap(wrapper: Module) -> None:
     """
     inner: object = wrapper._stands_for
     if not isinstance(inner, Module):
-        raise ValueError("a wrapper around no module")
+        raise ValueError("the wrapper wraps no module")
     wrapper.__dict__.update({name: vars(inner)[name] for name in WRAPPED_ATTRIBUTES})
 
 
@@ -142,6 +142,6 @@ def restore_hook_object(hook: Hook, attributes: Mapping[str, Any]) -> None:
     """
     handles = attributes.get("_handles", [])
     if type(handles) is not list or not all(isinstance(handle, RemovableHandle) for handle in handles):
-        raise ValueError("the handles of a Hook are a list of handles")
+        raise ValueError("the handles of a Hook must be a list of handles")
     hook.__dict__.update(attributes)
     hook._leave = weakref.finalize(hook, remove_all, list(handles)) if handles else None

@@ -116,8 +116,8 @@ class ModuleTree(Members):
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put `module` at the dotted path `target`, whose parent must exist.
 
-        With `strict` there must be a module to replace. Raises ValueError for an empty path or for
-        what is not a Module, AttributeError for a path that does not exist.
+        With `strict` there must be a module to replace. Raises ValueError for an empty path or for a value
+        that is not a Module, AttributeError for a path that does not exist.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -132,11 +132,11 @@ class ModuleTree(Members):
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """Return the parameter at the dotted path `target`; AttributeError when there is none."""
+        """Return the parameter at the dotted path `target`; AttributeError if it does not exist."""
         return cast("Parameter", self._get_member("_parameters", "an nn.Parameter", target))
 
     def get_buffer(self, target: str) -> Tensor:
-        """Return the buffer at the dotted path `target`; AttributeError when there is none."""
+        """Return the buffer at the dotted path `target`; AttributeError if it does not exist."""
         return cast("Tensor", self._get_member("_buffers", "a buffer", target))
 
     def _get_member(self, place: str, kind: str, target: str) -> object:
@@ -166,7 +166,7 @@ class ModuleTree(Members):
     def train(self, mode: bool = True) -> Self:
         """Set training mode here and below: Dropout drops, BatchNorm uses and updates batch statistics.
 
-        Raises ValueError for a mode that is no bool.
+        Raises ValueError for a mode that is not a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError(f"training mode is expected to be boolean, got {type(mode).__name__}: {mode!r}")

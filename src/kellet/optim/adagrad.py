@@ -15,12 +15,12 @@ from .stepping import ByParameter, real_parts, refuse_differentiable, refuse_neg
 class Adagrad(ByParameter):
     """`p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`, s being the sum of g**2 so far.
 
-    t counts steps; `initial_accumulator_value` is what s begins with. `weight_decay` w adds `w * p` to the
+    t counts steps; s starts at `initial_accumulator_value`. `weight_decay` w adds `w * p` to the
     gradient, and `maximize` turns it around. The state is there from the beginning.
 
     Raises ValueError for an option out of its range, and for `differentiable`.
 
-    Source: torch.optim.Adagrad; `foreach` and `fused` are taken for its sake and change nothing.
+    Source: torch.optim.Adagrad; `foreach` and `fused` are accepted and ignored.
 
     >>> weight = kellet.tensor([1.0], requires_grad=True)
     >>> (weight * 3).sum().backward()

@@ -24,8 +24,7 @@ class Adam(ByParameter):
 
     Raises ValueError for an option out of its range, and for `differentiable`.
 
-    Source: torch.optim.Adam; `foreach`, `capturable` and `fused` are taken for its sake and change
-    nothing.
+    Source: torch.optim.Adam; `foreach`, `capturable` and `fused` are accepted and ignored.
 
     >>> weight = kellet.tensor([1.0], requires_grad=True)
     >>> (weight * 3).sum().backward()

@@ -55,7 +55,7 @@ class LBFGS(Optimizer):
         if line_search_fn not in (None, "strong_wolfe"):
             raise ValueError(f"only 'strong_wolfe' is supported as line_search_fn, got {line_search_fn!r}")
         if history_size < 1:
-            raise ValueError(f"history_size must be at least 1, the move before, got {history_size}")
+            raise ValueError(f"history_size must be at least 1, got {history_size}")
         defaults = {
             "lr": lr,
             "max_iter": max_iter,

@@ -1,4 +1,4 @@
-"""What every optimiser shares: parameter groups, their state, and hooks around step, saving and loading."""
+"""The base of every optimiser: parameter groups, their state, and hooks around step, saving and loading."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def register_optimizer_step_post_hook(hook: StepHook) -> RemovableHandle:
 class Optimizer:
     """The base of optimisers: a subclass hands parameters and defaults up and defines `step`.
 
-    `params` are Tensors, pairs of name and Tensor, or dicts with "params" and options of their own:
-    the parameter groups. `defaults` fills the options that a group leaves out. What the optimiser
-    remembers of a parameter is in `state[parameter]`.
+    `params` are Tensors, pairs of name and Tensor, or dicts with "params" and options of their own: the
+    parameter groups. `defaults` fills the options that a group leaves out. The optimiser's state of a
+    parameter is in `state[parameter]`.
 
     Hooks around `step`, in this order: global pre-hooks, own pre-hooks, the step, own post-hooks,
     global post-hooks. A `step` that calls the one of its base class runs them once.
@@ -132,9 +132,9 @@ class Optimizer:
         return (parameter for group in self.param_groups for parameter in group["params"])
 
     def add_param_group(self, param_group: Group) -> None:
-        """Add parameters with options of their own: "params" and whatever differs from the defaults.
+        """Add parameters with options of their own: "params" and the options that differ from the defaults.
 
-        Raises TypeError for what is no dict of ordered Tensors, ValueError for a parameter that is
+        Raises TypeError for a group that is not a dict of ordered Tensors, ValueError for a parameter that is
         not a leaf or is in another group, for names given to some parameters only, and for an option
         that has no default. Warns of a parameter given twice.
         """
@@ -170,7 +170,7 @@ class Optimizer:
         own = [id(parameter) for parameter in group["params"]]
         if len(set(own)) != len(own):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters, changed twice a step",
+                "optimizer contains a parameter group with duplicate parameters; each changes twice a step",
                 stacklevel=5,
             )
         if not others.isdisjoint(own):
@@ -191,7 +191,7 @@ class Optimizer:
         return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict()` of an optimiser of as many and as large groups returned.
+        """Load the `state_dict()` of an optimiser with as many groups of the same sizes.
 
         Pre-hooks get a shallow copy, which they may change or replace; post-hooks run at the end.
         Floating-point state is converted to the dtype of its parameter; arrays, and tensors of another
@@ -211,7 +211,7 @@ class Optimizer:
     def register_step_pre_hook(self, hook: StepHook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may answer (new_args, new_kwargs).
 
-        Another answer than None or such a tuple raises HookError.
+        Any other return value than None or such a tuple raises HookError.
         """
         return self._step_pre.add(hook)
 

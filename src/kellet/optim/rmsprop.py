@@ -23,7 +23,7 @@ class RMSprop(ByParameter):
 
     Raises ValueError for an option out of its range, and for `differentiable`.
 
-    Source: torch.optim.RMSprop; `foreach` and `capturable` are taken for its sake and change nothing.
+    Source: torch.optim.RMSprop; `foreach` and `capturable` are accepted and ignored.
 
     >>> weight = kellet.tensor([1.0], requires_grad=True)
     >>> (weight * 3).sum().backward()

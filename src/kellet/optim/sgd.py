@@ -29,7 +29,7 @@ class SGD(ByParameter):
     >>> round(weight.item(), 4)
     0.7
 
-    Source: torch.optim.SGD; `foreach` and `fused` are taken for its sake and change nothing.
+    Source: torch.optim.SGD; `foreach` and `fused` are accepted and ignored.
     """
 
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"

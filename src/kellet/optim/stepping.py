@@ -1,4 +1,4 @@
-"""What the steps of all optimisers begin with: the loss anew, the gradients as arrays, options checked."""
+"""The start of each optimiser's step: the loss anew, the gradients as arrays, options checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .optimizer import Optimizer
 
 
 def evaluate(closure: Callable[[], Any] | None) -> Any:
-    """Return what `closure` answers, computed with gradients on."""
+    """Return the value of `closure`, computed with gradients on."""
     if closure is None:
         return None
     with enable_grad():
@@ -62,7 +62,7 @@ class ByParameter(Optimizer):
         super().__init__(params, {name: given[name] for name in self._options.split()})
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move every parameter that has a gradient; return what `closure`, called first, returns."""
+        """Move every parameter that has a gradient; return the value of `closure`, which is called first."""
         loss = evaluate(closure)
         with no_grad():
             for group in self.param_groups:

@@ -1,4 +1,4 @@
-"""What each operation computes, and its derivative, side by side: a table, not a class per operation.
+"""Each operation and its derivative, side by side: a table, not a class per operation.
 
 This package knows NumPy arrays only. `rule.py` says how a rule is written, and lists the files with rules.
 The others hold what these share (`error_function`, `kernels`, `levels`, `quiet`).

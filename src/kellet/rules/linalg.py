@@ -169,7 +169,7 @@ def _cholesky_forward(a: Any) -> Any:
         return np.linalg.cholesky(_hermitian(a))
     except np.linalg.LinAlgError as error:
         raise LinAlgError(
-            "linalg.cholesky: the input is not positive-definite, so it has no such factor; make it so"
+            "linalg.cholesky: the input is not positive-definite; only such matrices have this factor"
         ) from error
 
 

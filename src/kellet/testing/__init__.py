@@ -1,4 +1,4 @@
-"""What tests of code on kellet need: values compared, derivatives checked against finite differences."""
+"""Helpers for tests of code on kellet: values compared, derivatives checked against finite differences."""
 
 from ..autograd import gradcheck as gradcheck
 from ..autograd import gradgradcheck as gradgradcheck

@@ -34,7 +34,7 @@ def assert_close(
 ) -> None:
     """Raise AssertionError unless two tensors, arrays or numbers are close, or all in sequences and mappings.
 
-    Close are values of which none is further off than `atol + rtol * abs(expected)`; by default the limits
+    Values are close if each differs by at most `atol + rtol * abs(expected)`; by default the limits
     are those of the less exact dtype. Shapes have to be equal, and with `check_dtype` dtypes. `msg` takes the
     place of the message.
 

@@ -192,7 +192,7 @@ def _named_padding(
     if padding != "same":
         raise ValueError(f"{where}: padding must be a number, numbers, 'valid' or 'same', got {padding!r}")
     if any(step != 1 for step in stride):
-        raise ValueError(f"{where}: padding='same' is there for stride 1 only, got stride {tuple(stride)}")
+        raise ValueError(f"{where}: padding='same' needs stride 1, got stride {tuple(stride)}")
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
     if all(n % 2 == 0 for n in total):
         return input, tuple(n // 2 for n in total)

@@ -15,7 +15,7 @@ from ...errors import ShapeError
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set each value to zero with probability `p` and divide the others by `1 - p`.
 
-    Unless `training` the input comes back as it is. What is dropped follows `kellet.manual_seed`.
+    Unless `training`, the input is returned unchanged. `kellet.manual_seed` makes the choice repeatable.
     Raises ValueError for a `p` outside [0, 1].
 
     Source: torch.nn.functional.dropout. The numbers drawn are NumPy's, not PyTorch's.

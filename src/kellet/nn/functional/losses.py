@@ -37,7 +37,7 @@ def cross_entropy(
     weighs the classes. Samples whose index is `ignore_index` count nothing. `label_smoothing` is the
     share of each target that is spread evenly over all classes. The mean over indexes is weighed.
 
-    Raises ShapeError where shapes do not fit, IndexError for an index that is no class, DTypeError
+    Raises ShapeError where shapes do not fit, IndexError for an index that is not a class, DTypeError
     for a target that is neither.
 
     Raises ValueError for a `label_smoothing` outside 0 to 1.

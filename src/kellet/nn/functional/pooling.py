@@ -164,8 +164,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tens
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Return the average over windows laid so that the result has the lengths `output_size`.
 
-    Window i of n over length L reaches from `floor(i * L / n)` to `ceil((i + 1) * L / n)`. None keeps
-    a length as it is.
+    Window i of n over length L reaches from `floor(i * L / n)` to `ceil((i + 1) * L / n)`. None keeps a
+    length.
 
     Source: torch.nn.functional.adaptive_avg_pool2d.
 

@@ -82,7 +82,7 @@ def _sizes(
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
     """Return the sizes of the output, and the scales that positions follow from, where any were given."""
     if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate: only one of size or scale_factor should be defined, and one has to")
+        raise ValueError("interpolate: only one of size or scale_factor should be defined; pass one of them")
     count = len(given)
     chosen = size if size is not None else scale_factor
     values = tuple(chosen) if isinstance(chosen, list | tuple) else (chosen,) * count

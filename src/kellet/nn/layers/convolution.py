@@ -18,7 +18,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _AnyConv(Module):
-    """What convolutions and their transposes share."""
+    """The base of convolutions and their transposes."""
 
     _dimensions: ClassVar[int]
     _function: ClassVar[Callable[..., Tensor]]
@@ -72,7 +72,7 @@ class _AnyConv(Module):
 
 
 class _Conv(_AnyConv):
-    """What convolutions of all dimensions share."""
+    """The base of convolutions of all dimensions."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ def _checked_padding(padding: Size | str, stride: tuple[int, ...], n: int) -> tu
 
 
 class _ConvTranspose(_AnyConv):
-    """What transposed convolutions of all dimensions share."""
+    """The base of transposed convolutions of all dimensions."""
 
     def __init__(
         self,

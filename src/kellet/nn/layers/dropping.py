@@ -10,7 +10,7 @@ from ..module import Module
 
 
 class _Dropout(Module):
-    """What all kinds of dropout share."""
+    """The base of all kinds of dropout."""
 
     _function: Callable[..., Tensor]
 

@@ -81,7 +81,7 @@ class Embedding(Module):
     ) -> Embedding:
         """Make a layer of a given table (rows, columns), which trains unless `freeze`.
 
-        Raises ValueError for `embeddings` that are no matrix.
+        Raises ValueError for `embeddings` that are not a matrix.
         """
         if embeddings.dim() != 2:
             raise ValueError(

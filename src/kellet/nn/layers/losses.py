@@ -10,7 +10,7 @@ _REDUCTIONS = ("mean", "sum", "none")
 
 
 class _Loss(Module):
-    """What all losses share: `reduction` is "mean", "sum" or "none"."""
+    """The base of all losses: `reduction` is "mean", "sum" or "none"."""
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()

@@ -34,7 +34,7 @@ class _Affine(Module):
 
 
 class _BatchNorm(_Affine):
-    """What batch normalisations of all dimensions share."""
+    """The base of batch normalisations of all dimensions."""
 
     # 2: num_batches_tracked came.
     _version = 2
@@ -299,7 +299,7 @@ class RMSNorm(Module):
 
 
 class _InstanceNorm(_BatchNorm):
-    """What instance normalisations of all dimensions share."""
+    """The base of instance normalisations of all dimensions."""
 
     _dimensions: int
 

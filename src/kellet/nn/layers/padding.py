@@ -121,7 +121,7 @@ class ZeroPad3d(_ZeroPad):
 
 
 class ReflectionPad1d(_Pad):
-    """Pad the last axis with what lies mirrored at the edge, without the edge.
+    """Pad the last axis with its values mirrored at the edge, without the edge.
 
     Source: torch.nn.ReflectionPad1d.
 
@@ -134,7 +134,7 @@ class ReflectionPad1d(_Pad):
 
 
 class ReflectionPad2d(_Pad):
-    """Pad the last two axes with what lies mirrored at the edge, without the edge.
+    """Pad the last two axes with its values mirrored at the edge, without the edge.
 
     Source: torch.nn.ReflectionPad2d.
 
@@ -147,7 +147,7 @@ class ReflectionPad2d(_Pad):
 
 
 class ReflectionPad3d(_Pad):
-    """Pad the last three axes with what lies mirrored at the edge, without the edge.
+    """Pad the last three axes with its values mirrored at the edge, without the edge.
 
     Source: torch.nn.ReflectionPad3d.
 
@@ -199,7 +199,7 @@ class ReplicationPad3d(_Pad):
 
 
 class CircularPad1d(_Pad):
-    """Pad the last axis with what lies at the opposite edge.
+    """Pad the last axis with the values at the opposite edge.
 
     Source: torch.nn.CircularPad1d.
 
@@ -212,7 +212,7 @@ class CircularPad1d(_Pad):
 
 
 class CircularPad2d(_Pad):
-    """Pad the last two axes with what lies at the opposite edge.
+    """Pad the last two axes with the values at the opposite edge.
 
     Source: torch.nn.CircularPad2d.
 
@@ -225,7 +225,7 @@ class CircularPad2d(_Pad):
 
 
 class CircularPad3d(_Pad):
-    """Pad the last three axes with what lies at the opposite edge.
+    """Pad the last three axes with the values at the opposite edge.
 
     Source: torch.nn.CircularPad3d.
 

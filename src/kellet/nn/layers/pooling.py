@@ -31,7 +31,7 @@ class _Pool(Module):
 
 
 class _MaxPool(_Pool):
-    """What pooling by the largest value shares."""
+    """The base of pooling by the largest value."""
 
     _names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
     _told = 5
@@ -50,7 +50,7 @@ class _MaxPool(_Pool):
 
 
 class _AvgPool(_Pool):
-    """What pooling by the mean shares, in two and three dimensions."""
+    """The base of pooling by the mean in two and three dimensions."""
 
     _names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
@@ -68,7 +68,7 @@ class _AvgPool(_Pool):
 
 
 class _AdaptiveAvgPool(_Pool):
-    """What pooling to a size shares."""
+    """The base of pooling to a given size."""
 
     _names = ("output_size",)
 

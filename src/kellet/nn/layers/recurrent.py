@@ -27,7 +27,7 @@ from .recurrent_cells import (
 
 
 class _Recurrent(Module):
-    """What recurrent layers of all kinds share.
+    """The base of recurrent layers of all kinds.
 
     Parameters are `weight_ih_l0` (gates * hidden_size, input_size), `weight_hh_l0` (gates * hidden_size,
     hidden_size), `bias_ih_l0` and `bias_hh_l0`, with the number of the layer at the end, and `_reverse` for

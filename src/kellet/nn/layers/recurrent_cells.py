@@ -16,7 +16,7 @@ from ..parameter import Parameter
 
 
 class _Cell(Module):
-    """What cells of all kinds share: one step, with `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`."""
+    """The base of cells of all kinds: one step, with `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`."""
 
     _gates: int
     bias_ih: Parameter | None
@@ -85,7 +85,7 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """One step of an RNN: input (N, input_size) and hx (N, hidden_size), or both without N; returns h.
 
-    Raises ShapeError (also ValueError) for what does not fit, ValueError for another `nonlinearity`.
+    Raises ShapeError (also ValueError) for shapes that do not fit, ValueError for another `nonlinearity`.
 
     Source: torch.nn.RNNCell.
 
@@ -124,7 +124,7 @@ class LSTMCell(_Cell):
 
     Returns the pair (h, c).
 
-    Raises ShapeError (also ValueError) for what does not fit.
+    Raises ShapeError (also ValueError) for shapes that do not fit.
 
     Source: torch.nn.LSTMCell.
 
@@ -145,7 +145,7 @@ class LSTMCell(_Cell):
 class GRUCell(_Cell):
     """One step of a GRU: input (N, input_size) and hx (N, hidden_size), or both without N; returns h.
 
-    Raises ShapeError (also ValueError) for what does not fit.
+    Raises ShapeError (also ValueError) for shapes that do not fit.
 
     Source: torch.nn.GRUCell.
 
@@ -216,6 +216,6 @@ def run_backwards(
 
 
 def check_nonlinearity(name: str) -> None:
-    """Raise ValueError for what is neither "tanh" nor "relu"."""
+    """Raise ValueError for a name other than "tanh" and "relu"."""
     if name not in ("tanh", "relu"):
         raise ValueError(f"Unknown nonlinearity '{name}'. Select from 'tanh' or 'relu'.")

@@ -94,7 +94,7 @@ class TransformerEncoderLayer(Module):
 class TransformerEncoder(Module):
     """Copies of one encoder layer in a row, and `norm` after the last.
 
-    `enable_nested_tensor` and `mask_check` are taken for PyTorch's sake: there are no nested tensors.
+    `enable_nested_tensor` and `mask_check` are accepted and ignored: there are no nested tensors.
 
     Source: torch.nn.TransformerEncoder.
 

@@ -18,7 +18,7 @@ from .reducer import Reducer
 
 
 class DistributedDataParallel(Module):
-    """A module whose gradients are those of all ranks: their average, or what a hook makes of them.
+    """A module whose gradients are those of all ranks: their average, or the result of a communication hook.
 
     Every rank wraps a module of its own, built in the same way; its values become those of rank 0. Each rank
     then trains on its part of every batch, and all of them take the same steps. With losses that are means
@@ -34,7 +34,7 @@ class DistributedDataParallel(Module):
     What is changed by rank 0 alone, such as a parameter set by hand, does not travel. Keys of the state dict
     begin with `module.`. An optimizer is given the parameters as they are after this.
 
-    Raises TypeError for what is no Module, ValueError for a size of buckets that is not positive,
+    Raises TypeError for a value that is not a Module, ValueError for a size of buckets that is not positive,
     DistributedError where no parameter requires a gradient or no group has been made, RankMismatchError
     where the ranks have different models. A backward pass that does not bring all gradients makes the next
     forward raise DistributedError, and so does one with `create_graph=True`, at once.
@@ -91,7 +91,7 @@ class DistributedDataParallel(Module):
         self._find_unused = find_unused_parameters
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Run the module; gradients of what it returns will be sent, unless within `no_sync`."""
+        """Run the module; the gradients of its outputs will be sent, unless within `no_sync`."""
         sends_gradients = is_grad_enabled() and self.require_backward_grad_sync
         sends_buffers = self._sends_buffers()
         source = 0
@@ -116,8 +116,8 @@ class DistributedDataParallel(Module):
         It is called once for each bucket of a backward pass, when all gradients of the bucket are there, in
         the same order on all ranks, and not within `no_sync`. It returns a Future of one tensor of the shape
         of `bucket.buffer()`, which becomes the gradients. The buffer holds the gradients of this rank, not
-        divided by the number of ranks. What the hook raises, and what its Future raises, comes out of
-        `backward()`. It cannot be removed.
+        divided by the number of ranks. Exceptions of the hook and of its Future are raised from `backward()`.
+        It cannot be removed.
 
         Raises TypeError for a hook that cannot be called with these two, ValueError for annotations that say
         something else, DistributedError for a second hook.

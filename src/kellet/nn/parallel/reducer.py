@@ -194,16 +194,16 @@ class Reducer:
             return
         if self.parameters[number].grad is not None and self.parameters[number].grad.requires_grad:
             raise DistributedError(
-                f"the gradient of {self.names[number]!r} is part of a graph, which does not lead through "
-                "other ranks; do without create_graph=True, or run forward and backward within no_sync()"
+                f"the gradient of {self.names[number]!r} is part of a graph, and graphs cannot "
+                "cross ranks; leave out create_graph=True, or run forward and backward within no_sync()"
             )
         if self.state is State.FINISHED:
             if self.is_local:
                 return
             raise DistributedError(
-                f"a second backward pass since the last forward has brought a gradient of "
-                f"{self.names[number]!r}, which would stay that of this rank; add the losses up and go "
-                "backward once, or run both within no_sync() where gradients shall not be sent"
+                f"a second backward pass since the last forward computed a gradient of "
+                f"{self.names[number]!r}, which would not be averaged over the ranks; add the losses up and "
+                "call backward once, or run both within no_sync() to keep gradients local"
             )
         if self.state is State.EXPECTED:
             self.state = State.UNDER_WAY
@@ -214,9 +214,9 @@ class Reducer:
     def _on_arrival(self, number: int) -> None:
         if number in self._arrived:
             raise DistributedError(
-                f"Expected to mark a variable ready only once: {self.names[number]!r} has got a gradient "
-                "twice since the last forward, and it is under way already; go backward once through each "
-                "part of the model, and use a parameter of a checkpointed part nowhere else"
+                f"Expected to mark a variable ready only once: {self.names[number]!r} received a gradient "
+                "twice since the last forward, and the first is being sent; go backward once through each "
+                "part of the model, and use the parameters of a checkpointed part nowhere else"
             )
         self._arrived.add(number)
         self._arrivals.append(number)

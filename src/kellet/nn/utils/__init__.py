@@ -1,4 +1,4 @@
-"""What is done to the parameters and gradients of a module from outside, under PyTorch's names."""
+"""Functions on the parameters and gradients of a module, under PyTorch's names."""
 
 from typing import TYPE_CHECKING
 

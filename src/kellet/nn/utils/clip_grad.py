@@ -21,8 +21,7 @@ def get_total_norm(
 ) -> Tensor:
     """Return the norm of all values of some tensors together, as a tensor without dimensions.
 
-    `norm_type` is p of the p-norm, `inf` for the largest absolute value. `foreach` is taken for PyTorch's
-    sake and changes nothing.
+    `norm_type` is p of the p-norm, `inf` for the largest absolute value. `foreach` is accepted and ignored.
 
     Raises RuntimeError for a norm that is not finite, with `error_if_nonfinite`.
 
@@ -49,7 +48,7 @@ def clip_grads_with_norm_(
 ) -> None:
     """Multiply the gradients by `max_norm / total_norm`, in place, where that makes them smaller.
 
-    `foreach` is taken for PyTorch's sake and changes nothing.
+    `foreach` is accepted and ignored.
 
     Source: torch.nn.utils.clip_grads_with_norm_.
 
@@ -99,7 +98,7 @@ def clip_grad_value_(
 ) -> None:
     """Bring every value of the gradients, in place, between `-clip_value` and `clip_value`.
 
-    `foreach` is taken for PyTorch's sake and changes nothing.
+    `foreach` is accepted and ignored.
 
     Source: torch.nn.utils.clip_grad_value_.
 

@@ -22,7 +22,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Let parameters share the memory of a vector, part by part, in their order.
 
-    Raises TypeError for what is no tensor, ValueError for one with another number of values.
+    Raises TypeError for a value that is not a tensor, ValueError for one with another number of values.
 
     Source: torch.nn.utils.vector_to_parameters; there, a vector that is too long is cut without a word.
 

@@ -51,7 +51,7 @@ def spectral_norm(
     Each use in training makes `n_power_iterations` more of them. Rows are along `dim`: 0, and 1 for
     transposed convolutions.
 
-    Raises ValueError for iterations that are not positive, IndexError for an axis that there is not.
+    Raises ValueError for iterations that are not positive, IndexError for an axis that does not exist.
 
     Source: torch.nn.utils.parametrizations.spectral_norm; Miyato et al., https://arxiv.org/abs/1802.05957
 

@@ -1,8 +1,8 @@
-"""Parameters that are computed from others: a weight as a function of what is trained in its place.
+"""Parameters that are computed from others: a weight as a function of the tensors trained in its place.
 
-A parametrised module has a class of its own, derived from its class, in which the name is a property. What is
-trained is in `module.parametrizations.<name>`, as `original`, or `original0`, `original1`, ...; under these
-names it is in the state dict.
+A parametrised module has a class of its own, derived from its class, in which the name is a property. The
+trained tensors are in `module.parametrizations.<name>`, as `original`, or `original0`, `original1`, ...;
+under these names it is in the state dict.
 
 As in PyTorch, such a module is saved by its state dict: packed as an object it needs a factory that makes it.
 """
@@ -34,10 +34,9 @@ _depth = [0]
 
 
 class ParametrizationList(ModuleList):
-    """The parametrisations of one tensor, in the order in which they are applied, and what it is made of.
+    """The parametrisations of one tensor, in order of application, and the tensors it is computed from.
 
-    Raises ValueError where `right_inverse` of one of them answers neither a tensor nor several, or one of
-    another dtype.
+    Raises ValueError where `right_inverse` of one of them returns no tensors, or a tensor of another dtype.
 
     Source: torch.nn.utils.parametrize.ParametrizationList; `register_parametrization` makes it.
 
@@ -90,8 +89,8 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Any) -> None:
         """Store what makes `value`, in place.
 
-        Raises RuntimeError where a parametrisation has no `right_inverse`, ValueError where it answers
-        another number of tensors, or dtypes.
+        Raises RuntimeError where a parametrisation has no `right_inverse`, ValueError where it returns
+        another number of tensors, or other dtypes.
         """
         with no_grad():
             for module in reversed(list(self)):
@@ -106,7 +105,7 @@ class ParametrizationList(ModuleList):
                 for part, target in zip(parts, targets, strict=True)
             ):
                 raise ValueError(
-                    f"'right_inverse' must return {len(targets)} tensors of the dtypes of what they replace. "
+                    f"'right_inverse' must return {len(targets)} tensors of the dtypes of the originals. "
                     f"Got {parts!r}"
                 )
             for part, target in zip(parts, targets, strict=True):
@@ -118,9 +117,9 @@ def register_parametrization(
 ) -> Module:
     """Let `module.<tensor_name>` be computed by `parametrization` from what was there; return the module.
 
-    The parametrisation is a module from tensor to tensor. Where it has a `right_inverse`, that makes what is
-    trained of the present value, one tensor or several; setting the attribute later goes the same way.
-    Further ones are applied to what the earlier give. Unless `unsafe`, shape and dtype must stay.
+    The parametrisation is a module from tensor to tensor. Where it has a `right_inverse`, it computes the
+    trained tensors, one or several, from the present value; setting the attribute later goes the same way.
+    Each further one is applied to the result of the one before. Unless `unsafe`, shape and dtype must stay.
 
     Raises ValueError where they do not, or there is no parameter or buffer of this name.
 

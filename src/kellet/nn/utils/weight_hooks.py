@@ -1,4 +1,4 @@
-"""What the older normalisations share: a forward pre-hook that computes a weight of a module from its parts.
+"""The base of the older normalisations: a forward pre-hook that computes a weight of a module from its parts.
 
 A module keeps such hooks by the name of their weight, in one dict for each kind of normalisation.
 """
@@ -24,7 +24,7 @@ def put_hook(module: Module, kind: str, name: str, hook: Callable[..., Any]) -> 
 
 
 def take_hook(module: Module, kind: str, name: str) -> Any:
-    """Remove the hook of the weight `name` and return it. Raises ValueError where there is none."""
+    """Remove the hook of the weight `name` and return it. Raises ValueError if it is absent."""
     known = vars(module).get(f"_{kind}s", {}).pop(name, None)
     if known is None:
         raise ValueError(f"{kind} of '{name}' not found in {module}")

@@ -100,7 +100,7 @@ class ConstantLR(FactorLR):
 
 
 class LinearLR(FactorLR):
-    """Multiply the learning rates by what goes from `start_factor` to `end_factor` in `total_iters` epochs.
+    """Multiply the learning rates by a factor from `start_factor` to `end_factor` in `total_iters` epochs.
 
     Raises ValueError for factors outside of 0 to 1, and a `start_factor` of 0.
 

@@ -32,7 +32,7 @@ class _OfFunctions(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict()` returned; callable objects get their attributes, functions stay."""
+        """Load a dict that `state_dict()` returned; callable objects get their attributes, functions stay."""
         super().load_state_dict({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
         for factor, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if attributes is not None:

@@ -1,4 +1,4 @@
-"""What all schedulers share: the rates that the groups began with, how often they moved, and the state."""
+"""The base of all schedulers: the rates that the groups began with, how often they moved, and the state."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LRScheduler:
     rates that the groups began with, kept as `initial_lr` in the groups, so that a second scheduler, or one
     that goes on from `last_epoch`, begins there as well. A rate that is a tensor is written to in place.
 
-    Raises TypeError for what is no optimiser, KeyError where `last_epoch` is given and a group has no
-    `initial_lr`.
+    Raises TypeError for a value that is not an optimiser, KeyError where `last_epoch` is given and a group
+    has no `initial_lr`.
 
     Source: torch.optim.lr_scheduler.LRScheduler. There, `optimizer.step` is replaced to see whether it was
     called; here the optimiser knows.
@@ -108,7 +108,7 @@ class LRScheduler:
         self._set(rates)
 
     def _rates_of_epoch(self) -> list[Rate]:
-        """Return the learning rates of `last_epoch`, whichever were set before, as far as the class knows."""
+        """Return the learning rates of `last_epoch` by formula, where the class has one."""
         return self.get_lr()
 
     def _set(self, rates: list[Rate]) -> None:
@@ -129,7 +129,7 @@ class LRScheduler:
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict()` returned. The rates stay: the optimiser has a state of its own."""
+        """Load a dict that `state_dict()` returned. The rates stay: the optimiser has a state of its own."""
         vars(self).update(state_dict)
 
 
@@ -158,7 +158,7 @@ class FactorLR(LRScheduler):
 
 
 def require_optimizer(optimizer: object) -> None:
-    """Raise TypeError for what is no optimiser."""
+    """Raise TypeError for a value that is not an optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 

@@ -20,7 +20,7 @@ class _OfSchedulers(LRScheduler):
         return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict()` returned. Raises ValueError for another number of schedulers."""
+        """Load a dict that `state_dict()` returned. Raises ValueError for another number of schedulers."""
         states = state_dict["_schedulers"]
         if len(states) != len(self._schedulers):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The average of all ranks, sent as it is or with half of the bits, and the same bits for other hooks."""
+"""The average of all ranks, sent unchanged or with half of the bits, and the same bits for other hooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
-    """Return the future of the average of all ranks: what happens without a hook.
+    """Return the future of the average of all ranks: the behaviour without a hook.
 
     `process_group`, the state to register, is by default the group of all processes.
 
@@ -77,7 +77,7 @@ def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -
 
 
 def fp16_compress_wrapper(hook: CommHook) -> CommHook:
-    """Return a hook that gives `hook` each bucket as float16, and makes its result what the bucket was.
+    """Return a hook that gives `hook` each bucket as float16 and restores the dtype of its result.
 
     The wrapped hook has the same state.
 
@@ -94,7 +94,7 @@ def fp16_compress_wrapper(hook: CommHook) -> CommHook:
 
 
 def bf16_compress_wrapper(hook: CommHook) -> CommHook:
-    """Return a hook that gives `hook` each bucket as bfloat16, and makes its result what the bucket was.
+    """Return a hook that gives `hook` each bucket as bfloat16 and restores the dtype of its result.
 
     The hook raises DTypeError where ml_dtypes is not installed.
 

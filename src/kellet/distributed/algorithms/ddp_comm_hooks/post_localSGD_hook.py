@@ -24,7 +24,7 @@ class PostLocalSGDState:
     all processes; from then on over `subgroup`, or not at all without `post_local_gradient_allreduce`. Models
     have to be averaged from time to time then: `kellet.distributed.algorithms.model_averaging`.
 
-    Raises ValueError where gradients shall be averaged over a subgroup and there is none, or for a negative
+    Raises ValueError where gradients shall be averaged over a missing subgroup, or for a negative
     iteration.
 
     Source: torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.PostLocalSGDState, where no

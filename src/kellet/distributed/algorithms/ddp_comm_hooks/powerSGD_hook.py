@@ -2,9 +2,8 @@
 
 A gradient M of n x m, to which the error of the last pass has been added, is multiplied with a thin matrix Q
 of m x r; the products P of all ranks are averaged and made orthonormal, then M^T P gives a new Q, averaged as
-well; P Q^T is the gradient for all ranks. What it leaves out of this rank's M is the error that is added
-next time. Q is the start of the next pass: the same gradient again is met better each time, as by subspace
-iteration.
+well; P Q^T is the gradient for all ranks. The difference from this rank's M is the error, added next time. Q
+is the start of the next pass: the same gradient again is met better each time, as by subspace iteration.
 
 Source: PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization (Vogels, Karimireddy
 and Jaggi, NeurIPS 2019), algorithms 1 and 2, and

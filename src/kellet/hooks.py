@@ -1,8 +1,8 @@
 """The one hook mechanism of both packages: a registry of callables and the handle that removes one.
 
 Modules, tensors, graph nodes, wrappers and exporters all keep their hooks in a `HookRegistry`
-and hand out `RemovableHandle`s. What a hook is called with, and what its answer means, belongs
-to the place that calls it.
+and hand out `RemovableHandle`s. The arguments of a hook and the meaning of its return value
+belong to the place that calls it.
 
 The rules, the same everywhere:
 
@@ -70,7 +70,7 @@ class HookEntry(Generic[Hook]):
 class HookRegistry(Generic[Hook]):
     """The hooks of one kind at one place, in the order in which they are called.
 
-    `for entry in registry` walks a snapshot and skips what was removed meanwhile. `if registry`
+    `for entry in registry` walks a snapshot and skips hooks removed meanwhile. `if registry`
     costs one attribute look-up and is what hot paths test.
 
     Copying a registry (`copy.deepcopy`, pickle) copies its entries with their ids: a handle of

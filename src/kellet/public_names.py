@@ -1,4 +1,4 @@
-"""What the files of a package define for users, gathered for its `__init__`."""
+"""The public names of the files of a package, gathered for its `__init__`."""
 
 from __future__ import annotations
 

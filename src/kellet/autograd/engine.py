@@ -1,4 +1,4 @@
-"""How a backward pass is started, and what running code may ask of the pass it runs in.
+"""Starting a backward pass, and the functions that code inside a pass may call.
 
 `passes.py` says what happens in a pass, step by step.
 """
@@ -28,7 +28,7 @@ def run_pass(
 ) -> list[Any]:
     """Run one backward pass from `roots`, each with its gradient (Tensors when `graph`, else arrays).
 
-    `keep` retains what the nodes saved. `wanted` restricts the pass to the way to some inputs.
+    `keep` retains the saved values of the nodes. `wanted` restricts the pass to the way to some inputs.
     Returns the captured gradients.
     """
     task = _pass_class()(graph, keep, wanted)

@@ -1,4 +1,4 @@
-"""`backward` and `grad`: what callers ask for, checked and handed to the engine."""
+"""`backward` and `grad`: they check their arguments and call the engine."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ def grad(
     is None, with `materialize_grads` zeros.
 
     Raises ValueError for `materialize_grads` with `allow_unused=False`, NotImplementedError for
-    `is_grads_batched`. `only_inputs` has always been so, and is deprecated, as in PyTorch.
+    `is_grads_batched`. `only_inputs` is deprecated and ignored, as in PyTorch.
 
     Source: torch.autograd.grad. There, capture hooks exist in C++ only, and the tensor hook of an
-    input is left out when the node of that input runs for the sake of another input.
+    input is left out when the node of that input runs for another input.
 
     >>> import kellet
     >>> x = kellet.tensor(3.0, requires_grad=True)

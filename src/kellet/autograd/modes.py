@@ -68,7 +68,7 @@ class Task:
     """One run of backward, as the nodes that run in it see it: of one node alone, or a `Pass` over a graph.
 
     With `graph` gradients are Tensors that are recorded themselves, else they are ndarrays. With `keep`
-    the nodes do not release what they saved. `counts` says how many gradients still have to come for
+    the nodes keep their saved values. `counts` says how many gradients still have to come for
     each node and leaf that takes part.
     """
 
@@ -90,7 +90,7 @@ class Task:
         self._callbacks.append(callback)
 
     def run_callbacks(self) -> None:
-        """Call what was queued, in order, and what that queues."""
+        """Call the queued functions, in order, and those that they queue."""
         for callback in self._callbacks or ():  # a list may grow while it is walked
             callback()
 

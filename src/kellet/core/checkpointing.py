@@ -17,15 +17,15 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Return `function(*args, **kwargs)`; what backward needs of it is computed a second time there.
+    """Return `function(*args, **kwargs)`; backward runs it again for the values it needs.
 
     The second run starts from the same random numbers unless `preserve_rng_state` is False. It must save
     as many tensors, of the same shapes, as the first.
 
     Raises GradientError, in backward, where the second run differs.
 
-    Source: torch.utils.checkpoint.checkpoint; `use_reentrant` is taken for its sake: there is one way here,
-    that of `use_reentrant=False`.
+    Source: torch.utils.checkpoint.checkpoint; `use_reentrant` is accepted and ignored: kellet works as
+    with `use_reentrant=False`.
 
     >>> from kellet.utils.checkpoint import checkpoint
     >>> x = kellet.ones(2, requires_grad=True)

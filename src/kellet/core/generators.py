@@ -100,7 +100,7 @@ class Generator:
             return getattr(self._source(), method)(*args)
 
     def _source(self) -> np.random.Generator:
-        """Return NumPy's generator, made from the seed where none has been since; the lock is held."""
+        """Return NumPy's generator, made from the seed on first use; the lock is held."""
         made = self._made
         if made is None:
             made = self._made = np.random.Generator(np.random.PCG64(self._seed))

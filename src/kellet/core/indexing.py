@@ -432,7 +432,7 @@ def _in(value: Any, dtype: Any) -> Any:
 
 
 def _fitting(value: Any, array: Any, index: Any) -> Variable:
-    """What is to be written at `index`, without the leading axes of length 1 that NumPy lets pass."""
+    """The values to write at `index`, without the leading axes of length 1 that NumPy lets pass."""
     if not isinstance(value, Variable):
         return wrap(np.asarray(value).astype(array.dtype))
     if category(value._array.dtype) > category(array.dtype) and value._array.dtype.kind == "c":

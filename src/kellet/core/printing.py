@@ -42,11 +42,11 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors print, in the whole process: what is given; and a `profile` all that it says.
+    """Change how tensors print, in the whole process; a `profile` sets all options, others override it.
 
     `precision` is the number of digits, `threshold` that of elements above which `edgeitems` at each
     end of an axis are shown, `linewidth` that of characters in a line. `sci_mode` switches powers of ten on
-    or off; None leaves it to the values. Profiles are "default", "short" (2 digits) and "full" (all).
+    or off; with None the values decide. Profiles are "default", "short" (2 digits) and "full" (all).
 
     Raises ValueError for another profile.
 

@@ -47,7 +47,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """Return where the random numbers of the process stand, as a tensor of bytes.
+    """Return the state of the random numbers of the process, as a tensor of bytes.
 
     >>> state = kellet.get_rng_state()
     >>> first = kellet.rand(3)

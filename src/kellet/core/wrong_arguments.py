@@ -62,11 +62,11 @@ def explain_functions(names: dict[str, Any]) -> None:
 
 
 def explain_methods(cls: type) -> None:
-    """Do the same for the methods of `cls` that cannot do without arguments, or take tensors or an axis.
+    """Do the same for the methods of `cls` that require arguments, or take tensors or an axis.
 
-    Each is called a method of `cls` then, whichever base defines it.
+    Each then has a name of `cls`, also where a base defines it.
 
-    Arithmetic is left alone: it says what is no operand by itself, and every call counts there.
+    Arithmetic is left alone: it has errors of its own for wrong operands, and must stay fast.
 
     >>> kellet.ones(2).dot([1.0, 2.0])
     Traceback (most recent call last):
@@ -83,7 +83,7 @@ def explain_methods(cls: type) -> None:
 
 
 def explain_construction(*classes: type) -> None:
-    """Do the same for what classes are made with, which they or their bases define.
+    """Do the same for the `__init__` of classes, their own or inherited.
 
     >>> kellet.nn.Linear(3, "four")
     Traceback (most recent call last):

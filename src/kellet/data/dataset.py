@@ -1,4 +1,4 @@
-"""Datasets: what has samples by number, what gives them one after another, and parts of both."""
+"""Datasets: samples by number, samples one after another, and parts of both."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def random_split(
 ) -> list[Subset]:
     """Divide a dataset at random into parts that do not overlap.
 
-    `lengths` are numbers of samples, or shares that add up to 1: of those each part is rounded down, and what
-    is left over goes to the first parts, one to each.
+    `lengths` are numbers of samples, or shares that add up to 1: with shares each part is rounded down, and
+    the samples left over go to the first parts, one to each.
 
     Raises ValueError for lengths that do not add up to the dataset's, and shares outside of 0 to 1.
 

@@ -121,9 +121,9 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """`num_samples` samples, each drawn with the probability that its weight has among all.
 
-    Without `replacement` none is drawn twice.
+    Without `replacement` each is drawn at most once.
 
-    Raises ValueError for weights that are no vector, negative, or too few to draw from.
+    Raises ValueError for weights that are not a vector, negative, or too few to draw from.
 
     Source: torch.utils.data.WeightedRandomSampler.
 

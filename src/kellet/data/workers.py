@@ -1,6 +1,6 @@
 """Worker processes of a data loader: each has a copy of the dataset, and fetches whole batches.
 
-A worker is asked and answers through a pipe of its own, so that batch i always comes from worker i modulo
+Each worker has a pipe for requests and answers, so that batch i always comes from worker i modulo
 their number, and runs repeat exactly. A worker that ends is seen at once: nothing waits for it. Messages are
 sent as bytes: what cannot be pickled, or read from them, is told apart from a pipe that is closed.
 """

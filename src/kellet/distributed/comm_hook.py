@@ -49,9 +49,9 @@ def check_comm_hook(hook: object) -> None:
 
 
 def call_comm_hook(hook: CommHook, state: object, bucket: GradBucket) -> Future[Any]:
-    """Return what the hook starts for a bucket.
+    """Return the Future of the hook for a bucket.
 
-    Raises HookError where it is no Future; what the hook itself raises is not changed.
+    Raises HookError for any other return value; exceptions of the hook pass unchanged.
     """
     future = hook(state, bucket)
     if not isinstance(future, Future):
@@ -64,7 +64,7 @@ def call_comm_hook(hook: CommHook, state: object, bucket: GradBucket) -> Future[
 
 
 def hook_result(hook: CommHook, future: Future[Any], bucket: GradBucket) -> Array:
-    """Wait for what a hook has started; return the array of its tensor.
+    """Wait for the Future of a hook; return the array of its tensor.
 
     A list of one tensor, as an all-reduce has it, is taken as well. Raises HookError for another value or
     another shape.

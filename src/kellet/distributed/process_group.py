@@ -63,7 +63,7 @@ class ProcessGroup:
         self.start("barrier", lambda transport: []).wait()
 
     def all_gather_bytes(self, data: bytes) -> list[bytes]:
-        """Return what every rank has given, in the order of ranks; lengths may differ. Nothing is pickled.
+        """Return the bytes of every rank, in the order of ranks; lengths may differ. Nothing is pickled.
 
         >>> import kellet.distributed as dist
         >>> dist.ProcessGroup(dist.AloneTransport()).all_gather_bytes(b"")
@@ -114,7 +114,7 @@ class ProcessGroup:
         return self._queue.put(lambda: self._run(description, call))
 
     def close(self) -> None:
-        """Wait for what is in the queue, and take no more. The other ranks are not waited for."""
+        """Finish the queued operations, and take no more. The other ranks are not waited for."""
         self._queue.close()
         self._transport.close()
 

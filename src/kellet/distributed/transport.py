@@ -1,4 +1,4 @@
-"""What carries bytes between ranks: the four things that a transport does, and the one for a single rank.
+"""Transports carry bytes between ranks: the interface, and the transport of a single rank.
 
 A transport knows neither tensors nor order: a `ProcessGroup` calls it from one thread, with the same
 operation on every rank.
@@ -18,7 +18,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 class Transport(Protocol):
-    """What a `ProcessGroup` needs of whatever connects its ranks.
+    """The interface to connect the ranks of a `ProcessGroup`.
 
     Every method is collective: all ranks call the same ones in the same order, with arrays of the same shape
     and dtype, which the group has seen to. Arrays are one-dimensional and contiguous. A method returns when
@@ -37,7 +37,7 @@ class Transport(Protocol):
         """How many processes there are."""
 
     def exchange(self, data: bytes) -> list[bytes]:
-        """Return what every rank has given, in the order of ranks; lengths may differ."""
+        """Return the bytes of every rank, in the order of ranks; lengths may differ."""
 
     def all_reduce(self, array: Array, op: ReduceOp) -> None:
         """Replace each element by that of all ranks put together; AVG is not asked for."""
@@ -55,14 +55,14 @@ class Transport(Protocol):
         """Return a transport among `ranks`, in this order; None where this rank is not one of them."""
 
     def announce_failure(self, message: str) -> None:
-        """Tell the other ranks that this one cannot go on: what they wait for raises RankFailedError."""
+        """Tell the other ranks that this one cannot go on: their operations raise RankFailedError."""
 
     def close(self) -> None:
-        """Release what this rank holds of it."""
+        """Release the resources of this rank."""
 
 
 class AloneTransport:
-    """The transport of one process that works alone: there is nobody to send anything to.
+    """The transport of one process that works alone: it sends nothing.
 
     >>> kellet.distributed.AloneTransport().exchange(b"mine")
     [b'mine']

@@ -107,7 +107,7 @@ class WorkQueue:
         return work
 
     def close(self) -> None:
-        """Take no more work, and wait for what is there."""
+        """Finish the queued work, and take no more."""
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None

@@ -111,9 +111,8 @@ def init_process_group(
 
     From here on, an error that ends the script on one rank is reported to the others and ends them, too.
 
-    Raises DistributedError where the group is there already, MPIMissingError where mpi4py is wanted and
-    cannot be imported, ValueError for another backend: which one it is follows from how the script was
-    started.
+    Raises DistributedError if the group exists already, MPIMissingError where mpi4py is wanted and
+    cannot be imported, ValueError for another backend.
 
     Source: torch.distributed.init_process_group.
 
@@ -145,8 +144,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
     Every rank has to call it. A script that ends does so by itself.
 
-    Raises RankMismatchError on all ranks where another one is at another operation, DistributedError where
-    there is no group.
+    Raises RankMismatchError on all ranks if one of them calls another operation, DistributedError
+    before `init_process_group`.
 
     Source: torch.distributed.destroy_process_group.
 
@@ -171,7 +170,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def get_rank(group: object = None) -> int:
-    """Return the number of this process in the group of all, or in `group`; -1 where it is not in that.
+    """Return the number of this process in the group of all, or in `group`; -1 outside of it.
 
     Raises DistributedError before `init_process_group`.
 

@@ -133,7 +133,7 @@ def restore(text: str, arrays: dict[str, Array]) -> Any:
     except (RecursionError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"the saved objects cannot be rebuilt: {error}") from error
+        raise FileFormatError(f"the saved objects cannot be built: {error}") from error
 
 
 class _Restoring:

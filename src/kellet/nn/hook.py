@@ -1,8 +1,8 @@
 """Hooks as objects: a `Hook` puts itself on a module and takes itself off again.
 
-Source: inferno's `Hook`, `ContextualHook` and `StateHook`. Differences: what is not callable is
-refused instead of dropped, a ContextualHook passes on what its methods answer, and a hook whose
-object is gone answers None. A StateHook is no Module here, so that a module may keep its own
+Source: inferno's `Hook`, `ContextualHook` and `StateHook`. Differences: a value that is not callable
+is refused instead of dropped, a ContextualHook passes on the return values of its methods, and a
+hook whose object is gone returns None. A StateHook is not a Module here, so a module may keep its own
 StateHooks as attributes without becoming its own descendant.
 """
 
@@ -20,8 +20,8 @@ from .module import Module
 class Hook:
     """A forward pre-hook and a forward hook that come and go together, in the wanted modes only.
 
-    `prehook` and `posthook` are what `Module.register_forward_pre_hook` and `register_forward_hook`
-    take; `prehook_kwargs` and `posthook_kwargs` are passed on to them (`with_kwargs`, `prepend`,
+    `prehook` and `posthook` are hooks for `Module.register_forward_pre_hook` and `register_forward_hook`;
+    `prehook_kwargs` and `posthook_kwargs` are passed on to them (`with_kwargs`, `prepend`,
     `always_call`). `train_update` and `eval_update` say in which modes of the module they run; a
     skipped hook changes nothing. The module holds the Hook weakly: when the Hook is collected, its
     hooks leave the module. A copy of a Hook is registered nowhere.

@@ -1,4 +1,4 @@
-"""What a load is going to write, and what is wrong with it; and copies that put back what was written."""
+"""The plan of a load: the values to write, the problems found, and copies to restore the old values."""
 
 from __future__ import annotations
 

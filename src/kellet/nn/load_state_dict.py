@@ -150,11 +150,11 @@ class StateLoading(StateSaving):
         The hook gets the longest of two argument lists that it can take, decided here:
 
         - `(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-          error_msgs)`: the keys of `state_dict` are whole and start with `prefix`; what is added to
-          `error_msgs` refuses the load; `strict` is always True;
+          error_msgs)`: the keys of `state_dict` are whole and start with `prefix`; a text added
+          to `error_msgs` refuses the load; `strict` is always True;
         - `(module, state_dict, strict)`: the keys are the module's own, without prefix.
 
-        `state_dict` is a live part of the load's copy. The answer is ignored. Raises TypeError for a
+        `state_dict` is a live part of the load's copy. Its return value is ignored. Raises TypeError for a
         hook that takes neither list.
 
         Source: torch.nn.Module.register_load_state_dict_pre_hook (long), lucid (short).
@@ -185,8 +185,8 @@ def register_class_load_state_dict_pre_hook(cls: type, hook: LoadPreHook) -> Rem
     """Call `hook` whenever the state of an instance of `cls` or of a subclass is loaded, at any depth.
 
     These hooks run before the pre-hooks of the instance, those of base classes first, in order of
-    registration: the place of what turns an older layout of the class's state into the present one.
-    `hook` takes what `Module.register_load_state_dict_pre_hook` describes; `local_metadata` holds
+    registration: the place to convert an older layout of the class's state into the present one.
+    `hook` has the signature that `Module.register_load_state_dict_pre_hook` describes; `local_metadata` holds
     the "version" of the class that saved, unless that is unknown.
 
     Raises TypeError for a value that is not a subclass of Module.

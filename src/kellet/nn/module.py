@@ -1,4 +1,4 @@
-"""`Module`: what is called, owns parameters, forms a tree, and saves and loads its state; `HookedModule`.
+"""`Module`, which is called, owns parameters, forms a tree, and saves and loads its state; `HookedModule`.
 
 The four parts are module_hooks.py (the call and its hooks), members.py (what a module owns), tree.py
 (walking the tree) and state_dict.py with load_state_dict.py. Here they come together, with the
@@ -126,7 +126,7 @@ class Module(ModuleCall, ModuleTree, StateLoading):
         return wrapper, wrapper.register_backward_hook(hook)
 
     def extra_repr(self) -> str:
-        """Return what the printed form says of this module besides its submodules."""
+        """Return the text for the printed form of this module, besides its submodules."""
         return ""
 
     def _get_name(self) -> str:

@@ -202,7 +202,7 @@ class ModuleCall:
 
         With `with_kwargs` the hook is `hook(module, args, kwargs, output)`. With `always_call` it
         runs once even when `forward` or another hook raised an Exception; its output is then None
-        or what there was so far, and an exception of its own becomes a UserWarning.
+        or the latest output, and an exception of its own becomes a UserWarning.
 
         >>> import kellet
         >>> from kellet import nn

@@ -1,4 +1,4 @@
-"""Hooks of a module that are put on what its call returned: on a tensor, or on the node that made it."""
+"""Hooks of a module that are put on its outputs: on a tensor, or on the node that made it."""
 
 from __future__ import annotations
 

@@ -53,11 +53,11 @@ def hook_registries(module: Module) -> Iterator[tuple[str, HookRegistry[Any]]]:
 
 
 def hook_registry(module: Module, kind: str) -> HookRegistry[Any]:
-    """Return the registry of the hooks of that kind, made when the module has none yet.
+    """Return the registry of the hooks of that kind, made on first use.
 
-    For hooks around the state of a wrapper that is the registry of what it wraps.
+    For hooks around the state of a wrapper it is the registry of the wrapped module.
 
-    Raises ValueError when there is no such kind of hook, and for a value that is not a module, or wraps none.
+    Raises ValueError for an unknown kind, for a value that is not a module, and for an empty wrapper.
 
     >>> len(hook_registry(kellet.nn.Identity(), "forward"))
     0
@@ -93,7 +93,7 @@ def loads_by_itself(module: Module) -> bool:
 
 
 def wrapped_module(module: Module) -> Module | None:
-    """Return the module that a wrapper (`HookedModule`) stands for; None for a module that is none.
+    """Return the module that a wrapper (`HookedModule`) stands for; None for any other module.
 
     >>> from kellet import nn
     >>> net = nn.Identity()
@@ -104,7 +104,7 @@ def wrapped_module(module: Module) -> Module | None:
 
 
 def rewrap(wrapper: Module) -> None:
-    """Give a wrapper that was made without them the parameters, buffers and submodules of what it wraps.
+    """Give a wrapper that lacks them the parameters, buffers and submodules of the wrapped module.
 
     Raises ValueError where it wraps no module.
 
@@ -120,7 +120,7 @@ def rewrap(wrapper: Module) -> None:
 
 
 def hook_object_attributes(hook: Hook) -> dict[str, Any]:
-    """Return what has to be stored of a `Hook`: its attributes, its handles among them.
+    """Return the attributes of a `Hook` that have to be stored, its handles among them.
 
     >>> hook = kellet.nn.Hook(prehook=print)
     >>> hook_object_attributes(hook)["_handles"]

@@ -1,4 +1,4 @@
-"""Walking the tree of modules: children, parameters and buffers by name, and what is done to all of them."""
+"""Walking the tree of modules: children, parameters and buffers by name, and operations on all of them."""
 
 from __future__ import annotations
 

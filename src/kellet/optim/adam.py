@@ -81,7 +81,7 @@ class Adam(ByParameter):
     def _change(
         group: dict[str, Any], t: float, gradient: Array, mean: Array, square: Array, largest: Array | None
     ) -> Array:
-        """Move the running means, in place, and return what step `t` takes off the parameter."""
+        """Move the running means, in place, and return the change of the parameter in step `t`."""
         beta1, beta2 = group["betas"]
         mean += (1 - beta1) * (gradient - mean)
         square *= beta2

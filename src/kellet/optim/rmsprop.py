@@ -72,7 +72,7 @@ class RMSprop(ByParameter):
 
 
 def _direction(group: dict[str, Any], state: dict[str, Any], part: Any, gradient: Array) -> Array:
-    """Move the running means, in place, and return what is taken off the parameter, but for the rate."""
+    """Move the running means, in place, and return the step of the parameter, without the rate."""
     alpha = group["alpha"]
     square = part(state["square_avg"]._array)
     square *= alpha

@@ -328,7 +328,7 @@ def softmin(
 
 
 def _channels(input: Tensor) -> int:
-    """The dimension that PyTorch takes where none is named: the channels of (C, ...) or (N, C, ...)."""
+    """The default dimension of PyTorch: the channels of (C, ...) or (N, C, ...)."""
     return 0 if input.dim() in (0, 1, 3) else 1
 
 

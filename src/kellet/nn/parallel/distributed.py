@@ -144,7 +144,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Leave the gradients of forward and backward passes in this block on this rank, where they add up.
+        """Keep the gradients of the passes in this block on this rank, where they add up.
 
         The first pass after it sends their sum. Every rank has to do so for the same passes.
 

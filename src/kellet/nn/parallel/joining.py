@@ -1,4 +1,4 @@
-"""Ranks with unequal numbers of batches: those that have no more take part in what the others do, with zeros.
+"""Ranks with unequal numbers of batches: those without inputs take part with zeros.
 
 Before each forward every rank says whether it still has inputs, and what it is about to do. A rank that has
 joined answers in the same place, and follows: it takes the buffers of the others, and gives zeros to every

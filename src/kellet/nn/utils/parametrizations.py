@@ -18,7 +18,7 @@ __all__ = ["spectral_norm", "weight_norm"]
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split a weight into lengths (`original0`) and directions (`original1`); return the module.
 
-    Lengths are those along all axes but `dim`; of the whole where that is None. State dicts of the older
+    Lengths are taken along all axes but `dim`, or of the whole tensor for None. State dicts of the older
     `nn.utils.weight_norm` load too.
 
     Source: torch.nn.utils.parametrizations.weight_norm; Salimans and Kingma, https://arxiv.org/abs/1602.07868

@@ -115,13 +115,13 @@ class ParametrizationList(ModuleList):
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let `module.<tensor_name>` be computed by `parametrization` from what was there; return the module.
+    """Let `module.<tensor_name>` be computed by `parametrization` from its old value; return the module.
 
     The parametrisation is a module from tensor to tensor. Where it has a `right_inverse`, it computes the
     trained tensors, one or several, from the present value; setting the attribute later goes the same way.
     Each further one is applied to the result of the one before. Unless `unsafe`, shape and dtype must stay.
 
-    Raises ValueError where they do not, or there is no parameter or buffer of this name.
+    Raises ValueError if one of them changes, or the module has no parameter or buffer of this name.
 
     Source: torch.nn.utils.parametrize.register_parametrization.
 

@@ -13,10 +13,10 @@ from .scheduler import LRScheduler, rates_of, require_optimizer, set_option
 class ReduceLROnPlateau(LRScheduler):
     """Multiply the learning rates by `factor` when the measure has not got better for `patience` epochs.
 
-    `mode` "min" means that less is better, "max" that more is. Better by less than `threshold` does not
-    count: of the best so far for `threshold_mode` "rel", as it is for "abs". For `cooldown` epochs after a
-    reduction nothing is counted. No rate falls below `min_lr`, one number or one for each group, nor by less
-    than `eps`.
+    `mode` "min" means that less is better, "max" that more is. Only an improvement by more than
+    `threshold` counts: a share of the best so far for `threshold_mode` "rel", a difference for "abs". For
+    `cooldown` epochs after a reduction nothing is counted. No rate falls below `min_lr`, one number or one
+    for each group, and changes of less than `eps` are left out.
 
     Raises ValueError for a factor of 1 or more, other modes, and a list of another length than the groups.
 

@@ -125,7 +125,7 @@ class LRScheduler:
             self._get_lr_called_within_step = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that the scheduler knows but its optimiser."""
+        """Return the attributes of the scheduler, without its optimiser."""
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -134,10 +134,10 @@ class LRScheduler:
 
 
 class FactorLR(LRScheduler):
-    """The base of schedulers that multiply: each epoch the rates, as they are, by one factor.
+    """The base of schedulers that multiply the present rates by one factor each epoch.
 
     A rate that was changed from outside, or by another scheduler, goes on from there. A subclass defines
-    `_factor`, and `_total`, which is what all factors up to `last_epoch` come to.
+    `_factor`, and `_total`, the product of all factors up to `last_epoch`.
     """
 
     def get_lr(self) -> list[Rate]:

@@ -15,7 +15,7 @@ class _OfSchedulers(LRScheduler):
     _schedulers: list[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that the scheduler and those in it know but the optimiser."""
+        """Return the attributes of the scheduler and of those in it, without the optimiser."""
         state = {name: value for name, value in super().state_dict().items() if name != "_schedulers"}
         return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 

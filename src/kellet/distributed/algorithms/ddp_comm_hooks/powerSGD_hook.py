@@ -33,14 +33,14 @@ __all__ = ["PowerSGDState", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """The state of `powerSGD_hook`: how thin the factors are, and what one pass leaves for the next.
+    """The state of `powerSGD_hook`: the rank of the factors, and the values kept between passes.
 
     `matrix_approximation_rank` is r, the number of columns of the factors. Before iteration
-    `start_powerSGD_iter` gradients are averaged as they are. A gradient is sent whole where its factors would
-    not be smaller by more than `min_compression_rate`, and so are those of one axis; those of more axes are
-    matrices of the first one and all others. `use_error_feedback` adds what has been left out to the next
-    gradient, `warm_start` begins with the factors of the last pass; else, and at first, with random ones from
-    `random_seed`, the same on all ranks.
+    `start_powerSGD_iter` gradients are averaged whole. A gradient is also sent whole if it has one axis,
+    or if its factors are less than `min_compression_rate` times smaller; those of more axes are matrices of
+    the first one and all others. `use_error_feedback` adds the error to the next gradient,
+    `warm_start` begins with the factors of the last pass; else, and at first, random ones from `random_seed`
+    are used, the same on all ranks.
 
     `error_dict` and `q_memory_dict` hold, by number of the bucket, errors and factors; `iter` counts passes.
 

@@ -27,7 +27,7 @@ def test_what_is_here_has_no_hint() -> None:
 @pytest.mark.parametrize(
     ("ask", "told"),
     [
-        (lambda: nn.LazyLinear, "kellet.nn has no 'LazyLinear'. PyTorch has it; give the size .* to Linear;"),
+        (lambda: nn.LazyLinear, "kellet.nn has no 'LazyLinear'. .*; give Linear the size of its input;"),
         (lambda: kellet.xpu, "kellet has no 'xpu'. PyTorch has it; kellet computes on the CPU"),
         (lambda: kellet.ones(1).cuda(), "kellet.Tensor has no 'cuda'. PyTorch has it; kellet computes on"),
         (lambda: nn.Linear(1, 1).cuda(), "object has no attribute 'cuda'. PyTorch has it; kellet computes"),

@@ -59,7 +59,7 @@ def test_several_come_one_after_another() -> None:
     assert len(both) == 5
     assert [both[place] for place in range(-5, 5)] == [0, 1, "a", "b", "c"] * 2
     for place in (5, -6):
-        with pytest.raises(IndexError, match=f"sample {place} of 5"):
+        with pytest.raises(IndexError, match=f"index {place} is out of range: there are 5 samples"):
             both[place]
     with pytest.raises(ValueError, match="should not be an empty iterable"):
         data.ConcatDataset([])

@@ -186,7 +186,7 @@ class Function:
     """A step with a derivative of your own: subclass, write two static methods, call `apply`.
 
     `forward(ctx, *args)` computes, gradients off; `backward(ctx, *grads)` returns a gradient for
-    each argument of forward, None for those that are no tensors. Alternatively `forward(*args)` with
+    each argument of forward, None for those that are not tensors. Alternatively `forward(*args)` with
     `setup_context(ctx, inputs, output)` beside it.
 
     Raises TypeError: it is not made, its `apply` is called.

@@ -128,7 +128,7 @@ class Variable:
     def grad(self) -> Any:
         """The gradient that backward stored here, a tensor of the same shape and dtype, or None.
 
-        Warns where it is None because this is no leaf and `retain_grad()` was not called.
+        Warns where it is None because this is not a leaf and `retain_grad()` was not called.
         """
         if self._grad is None and self._edge is not None and not self.is_leaf and not self.retains_grad:
             warnings.warn(

@@ -79,7 +79,7 @@ def apply_all(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> t
 def _taken(rule: Rule, inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
     """The arrays of the inputs, and which of them require a gradient; histories of views are renewed.
 
-    Raises TypeError for a list, an array or a text, which are no operands.
+    Raises TypeError for a list, an array or a text, which are not operands.
     """
     arrays: list[Any] = []
     needs: list[bool] = []

@@ -56,7 +56,7 @@ class RandomSampler(Sampler):
     Without replacement more than all samples are several rounds of all. Without a `generator` each pass draws
     a seed from that of the process, so that equal seeds give equal passes.
 
-    Raises ValueError for a number of samples that is no positive int.
+    Raises ValueError for a number of samples that is not a positive int.
 
     Source: torch.utils.data.RandomSampler.
 
@@ -167,7 +167,7 @@ class BatchSampler(Sampler):
 
     With `drop_last` a last batch that is not full is left out.
 
-    Raises ValueError for a batch size that is no positive int.
+    Raises ValueError for a batch size that is not a positive int.
 
     Source: torch.utils.data.BatchSampler.
 

@@ -114,7 +114,7 @@ class ProcessGroup:
         return self._queue.put(lambda: self._run(description, call))
 
     def close(self) -> None:
-        """Finish the queued operations, and take no more. The other ranks are not waited for."""
+        """Wait for the queued operations, and take no more. The other ranks are not waited for."""
         self._queue.close()
         self._transport.close()
 

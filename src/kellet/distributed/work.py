@@ -107,7 +107,7 @@ class WorkQueue:
         return work
 
     def close(self) -> None:
-        """Finish the queued work, and take no more."""
+        """Wait for the queued work, and take no more."""
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None

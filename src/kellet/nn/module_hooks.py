@@ -242,8 +242,8 @@ class ModuleCall:
         used. A tuple of the same length replaces the gradients that flow on through the module;
         None keeps them; another length raises HookError.
 
-        Source: torch.nn.Module.register_full_backward_pre_hook; there outputs that are no Tensor
-        have an entry None, here (as in lucid) they have none.
+        Source: torch.nn.Module.register_full_backward_pre_hook; there outputs that are not Tensors
+        have an entry None, here (as in lucid) no entry.
         """
         return self._own_call_hooks().full_backward_pre.add(hook, prepend=prepend)
 
@@ -251,7 +251,7 @@ class ModuleCall:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
         `grad_input` has one entry for each positional argument (as the forward pre-hooks left
-        them), None where it is no Tensor or requires no gradient. A tuple of the same length
+        them), None where it is not a Tensor or requires no gradient. A tuple of the same length
         replaces what flows on to the inputs; None keeps it; another length raises HookError. Where
         no input requires a gradient the hook runs as soon as `grad_output` is known and must
         answer None.

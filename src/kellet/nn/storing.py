@@ -132,7 +132,7 @@ def hook_object_attributes(hook: Hook) -> dict[str, Any]:
 def restore_hook_object(hook: Hook, attributes: Mapping[str, Any]) -> None:
     """Give a `Hook` made by `__new__` its attributes; where it has handles it is registered as before.
 
-    Raises ValueError when its handles are no list of handles; nothing has changed then.
+    Raises ValueError unless its handles are a list of handles; then nothing has changed.
 
     >>> hook = kellet.nn.Hook(prehook=print)
     >>> made = kellet.nn.Hook.__new__(kellet.nn.Hook)

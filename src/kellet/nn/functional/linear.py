@@ -71,7 +71,7 @@ def embedding(
     down in place first. Raises IndexError for an index outside 0..count - 1, DTypeError for an input
     that is not of integers.
 
-    Raises ShapeError for a `weight` that is no matrix.
+    Raises ShapeError for a `weight` that is not a matrix.
 
     Source: torch.nn.functional.embedding. Gradients here are dense: `sparse` and
     `scale_grad_by_freq` raise NotImplementedError.

@@ -97,7 +97,7 @@ class Flatten(Module):
 class Unflatten(Module):
     """Make dimensions of the lengths `unflattened_size` of the dimension `dim`; one may be -1.
 
-    Raises TypeError for a `dim` that is no int.
+    Raises TypeError for a `dim` that is not an int.
 
     Source: torch.nn.Unflatten; named dimensions are not supported.
 

@@ -56,7 +56,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     The first time after `T_0` epochs, and each time after `T_mult` times as many as the time before.
 
-    Raises ValueError for a `T_0` or `T_mult` that is no positive int.
+    Raises ValueError for a `T_0` or `T_mult` that is not a positive int.
 
     Source: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.
 

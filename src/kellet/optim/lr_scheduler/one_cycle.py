@@ -24,7 +24,7 @@ class OneCycleLR(LRScheduler):
     to where it began in as many steps as up, and then on. `anneal_strategy` is "cos" or "linear". With
     `cycle_momentum`, momentum (the first of `betas`) goes from `max_momentum` to `base_momentum` and back.
 
-    Raises ValueError for numbers of steps that are no positive ints, other values out of range, an optimiser
+    Raises ValueError for numbers of steps that are not positive ints, other values out of range, an optimiser
     without momentum where that is cycled, and a step beyond the last.
 
     Source: torch.optim.lr_scheduler.OneCycleLR; Smith and Topin, Super-Convergence, 2017.

@@ -132,7 +132,7 @@ def test_a_dead_child_names_the_entry_and_the_rest_goes_on(monkeypatch):
 
     monkeypatch.setattr(deep_checks, "_ask", ask)
     first, second, third = problems(died)
-    assert "entry 'b.py': it ended the process that parsed it (exit code -9); do not load it" in second
+    assert "entry 'b.py': it ended the process that parsed it (exit code -9). Do not load it" in second
     assert (first[:14], third[:14]) == ("entry 'a.py', ", "entry 'c.py', ")
     assert sent == ["a.py", "b.py", "c.py"]
 

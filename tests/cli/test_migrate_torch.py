@@ -83,7 +83,12 @@ FILES: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...], float]] = {
         ("weights",),
         2,
     ),
-    "an ema that alone has a usual name": ({"best": state("net.", 2), "ema": averaged(3)}, [], ("ema",), 3),
+    "an average beside weights of an unusual name": (
+        {"best": state("net.", 2), "ema": averaged(3)},
+        ["--unwrap", "ema"],
+        ("ema",),
+        3,
+    ),
     "one in a list": (
         {"models": [state("net.", 2), state("net.", 3)]},
         ["--unwrap", "models.1"],

@@ -263,7 +263,7 @@ class MockedObject:
         return f"<mocked {self._mocked_name}>"
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        top = self._mocked_name.partition(".")[0]
+        top: str = self._mocked_name.partition(".")[0]
         raise NotImplementedError(
             f"{self._mocked_name!r} was mocked when the archive was made, and stored code uses it. Export "
             f'again, with exporter.intern("{top}.**") to store it, or exporter.extern("{top}.**") to require '

@@ -165,14 +165,14 @@ WAYS: dict[str, Way] = {
         ordinary_least_squares,
         lambda one: one.predict(X[:, 1:]),
         at("model.data.model_spec", "x"),
-        "was made of a formula",
+        "was made from a formula",
     ),
     "a formula of lifelines": (
         "lifelines",
         cox,
         lambda one: one.summary,
         at("formula", "__import__('os').system('id')"),
-        "was made of a formula",
+        "was made from a formula",
     ),
     "labels of neighbours": (
         "sklearn",

@@ -68,7 +68,7 @@ def piece(text: bytes, kind: int = 1) -> bytes:
         (b"\x0a\x7f", "a field of at most 0 bytes, found 127"),
         (b"\x0b", "wire type 3"),
         (b"\xff" * 11, "a number of at most 10 bytes"),
-        (b"\x80", "expected an int"),
+        (b"\x80", "expected a whole number"),
     ],
 )
 def test_a_model_that_is_none_is_refused(data: bytes, message: str) -> None:

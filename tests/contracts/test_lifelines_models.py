@@ -41,7 +41,7 @@ def test_a_cox_model_comes_back_without_trust(options: dict[str, Any]) -> None:
 
 
 def test_a_formula_is_python_that_the_library_evaluates_and_is_refused() -> None:
-    with pytest.raises((UntrustedNamesError, ObjectBuildError), match=r"formulaic|was made of a formula"):
+    with pytest.raises((UntrustedNamesError, ObjectBuildError), match=r"formulaic|was made from a formula"):
         round_trip(fitted(formula="a + b"))
 
 

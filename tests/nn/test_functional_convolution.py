@@ -168,7 +168,7 @@ IMAGE, KERNEL = kellet.zeros(1, 2, 4, 4), kellet.zeros(2, 2, 3, 3)
         (
             lambda: F.conv2d(IMAGE, KERNEL, stride=2, padding="same"),
             ValueError,
-            r"stride 1 only, got stride \(2, 2\)",
+            r"needs stride 1, got stride \(2, 2\)",
         ),
         (
             lambda: F.conv_transpose2d(IMAGE, kellet.zeros(3, 1, 2, 2)),

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from _thread import allocate_lock
 from types import ModuleType
 
 from packager._texts import HIDDEN
@@ -36,7 +35,6 @@ _STORED_PART = rf"[^./\\:\t\n {HIDDEN}]+"
 _DOTTED_NAME = rf"{_STORED_PART}(?:\.{_STORED_PART})*"
 
 _counts: dict[str, itertools.count[int]] = {}
-_counts_lock = allocate_lock()
 
 
 class InvalidNameError(PackageError, ValueError, AssertionError):
@@ -70,8 +68,8 @@ class PackageMangler:
                 f"cannot mangle names with identity {identity!r}: it must start with 8 or more hexadecimal "
                 "digits; pass the archive's digest"
             )
-        with _counts_lock:
-            self.number = next(_counts.setdefault(self.identity, itertools.count()))
+        # Each of the two is one step, so no lock is needed, which a fork could leave held in the child.
+        self.number = next(_counts.setdefault(self.identity, itertools.count()))
         self._suffix = f"__w{self.identity}_{self.number}"
 
     def mangle(self, name: str) -> str:

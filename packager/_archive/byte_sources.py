@@ -96,6 +96,8 @@ class _Descriptor:
 
 SEEKING: Final = allocate_lock()
 """Held where a place in a file is gone to, and then read or written, in two calls."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SEEKING._at_fork_reinit)  # type: ignore[attr-defined]  # as threading does
 
 
 def read_into(target: memoryview, number: int, at: int) -> int:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import builtins
 import opcode
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
@@ -38,7 +37,6 @@ _WITH_STAND_INS = frozenset(
 _ATTRIBUTE_READS = frozenset(
     opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opcode.opmap
 )
-_lock = threading.Lock()
 
 
 class PackagedImport:
@@ -54,7 +52,7 @@ class PackagedImport:
         self._original = builtins.__import__
         self._importer = importer
         self._code = code
-        self._stand_ins: StandIns | None = None
+        self._stand_ins: dict[None, StandIns] = {}  # one, once it is needed
         self._has_stand_ins = bool(rules.suffix)  # an installed archive needs none: its names are true
         self._has_loggers = False
         self.builtins = CodeBuiltins(self)
@@ -198,10 +196,9 @@ class PackagedImport:
         """Return the stand-in for a module of the library, or the module itself where it needs none."""
         from .stand_ins import StandIns  # most code imports none of these
 
-        with _lock:
-            stand_ins = self._stand_ins or StandIns(self._rules, self._code, self.builtins)
-            self._stand_ins = stand_ins
-        found: ModuleType = stand_ins.get(module.__name__, module)
+        if not self._stand_ins:  # threads agree by one step: a fork could leave a lock held in the child
+            self._stand_ins.setdefault(None, StandIns(self._rules, self._code, self.builtins))
+        found: ModuleType = self._stand_ins[None].get(module.__name__, module)
         return found
 
     def _in_process(self, globals: Mapping[str, object] | None) -> Mapping[str, object] | None:

@@ -263,3 +263,12 @@ def test_a_map_that_cannot_be_made_is_an_error_of_ours(
         source.private(3, 10)
     assert caught.value.errno == errno.EMFILE
     source.close()
+
+
+@pytest.mark.unix  # others start processes anew
+def test_a_child_that_is_forked_while_a_place_is_gone_to_can_go_to_one() -> None:
+    with byte_sources.SEEKING:
+        child = os.fork()
+        if not child:
+            os._exit(not byte_sources.SEEKING.acquire(timeout=5))
+    assert os.waitpid(child, 0)[1] == 0

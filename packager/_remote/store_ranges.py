@@ -19,7 +19,7 @@ _LONGEST: Final = 2 << 20  # bytes of one request: obstore gives it up after 30 
 _AT_ONCE: Final = 1 << 18
 _KNOWN: Final = re.compile(r"status code: (\d{3})|kind: ([A-Z][A-Za-z]+)")
 
-_used_in: set[int] = set()  # the process that obstore was first used in: its threads are not in forked ones
+_used_in: dict[str, int] = {}  # the first process: threads of obstore are not in those forked from it
 
 
 class StoreRanges:
@@ -41,8 +41,7 @@ class StoreRanges:
                 "'kellet[remote]', or give an https:// address or a path"
             ) from None
         self.name = str(address)
-        _used_in.update(() if _used_in else (os.getpid(),))
-        if os.getpid() not in _used_in:
+        if _used_in.setdefault("process", os.getpid()) != os.getpid():
             raise RemoteError(
                 f"{self.name}: a process that had read {address.scheme}:// was forked, and obstore does not "
                 "work in this child; start workers by spawn, or open the first such address in the child",

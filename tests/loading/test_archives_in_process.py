@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.util
 import io
 import linecache
 import mmap
 import os
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -85,20 +84,14 @@ def test_archives_come_first_and_once(pack: Callable[..., Any], monkeypatch: pyt
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_process_that_was_told_of_archives_looks_for_them_first(
-    announced: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    before = [*sys.meta_path]
-    monkeypatch.delenv(ENVIRONMENT_VARIABLE, raising=False)
-    if announced:
-        monkeypatch.setenv(ENVIRONMENT_VARIABLE, "{}")
-    spec: Any = importlib.util.spec_from_file_location(
-        "packager._loading.told_of_archives", open_archives.__file__
+def test_a_process_that_was_told_of_archives_looks_for_them_first(announced: bool) -> None:
+    program = (
+        "import sys\nbefore = [*sys.meta_path]\nfrom packager._loading.open_archives import _finder\n"
+        f"assert sys.meta_path == {'[_finder, *before]' if announced else 'before'}, sys.meta_path\n"
     )
-    fresh = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fresh)
-    assert sys.meta_path == ([fresh._finder] if announced else []) + before
+    told = {name: value for name, value in os.environ.items() if name != ENVIRONMENT_VARIABLE}
+    told |= {ENVIRONMENT_VARIABLE: "{}"} if announced else {}
+    subprocess.run([sys.executable, "-c", program], env=told, check=True)
 
 
 def test_all_names_that_are_taken_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,9 +88,10 @@ def measure(row: Row, most_rounds: int) -> Outcome:
     gc.collect()
     gc.freeze()
     try:
-        loops = [_loops(side) if most_rounds > 1 else 1 for side in sides]
+        turns = min(row.rounds, most_rounds)
+        loops = [_loops(side) if turns > 1 else 1 for side in sides]
         rounds: list[list[float]] = []
-        for turn in range(min(row.rounds, most_rounds)):
+        for turn in range(turns):
             found = dict.fromkeys(range(len(sides)), 0.0)
             for at in sorted(found, reverse=bool(turn % 2)):
                 found[at] = _sample(sides[at], loops[at])

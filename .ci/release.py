@@ -28,7 +28,7 @@ VERSION = version_of(ROOT)
 # Golden archives by both readers, the API, the README, and the two calls that users begin with.
 TESTS = (
     "tests/archive/test_golden.py tests/archive/test_second_reader.py tests/flows/test_golden_model.py "
-    "tests/architecture/test_public_api.py tests/one_object "
+    "tests/flows/test_golden_signed.py tests/architecture/test_public_api.py tests/one_object "
     "tests/architecture/test_examples.py::test_the_readme_runs_without_torch"
 ).split()
 

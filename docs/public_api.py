@@ -1,4 +1,4 @@
-"""The public names and signatures of both packages, in one file: a test compares it with the code.
+"""The public names and signatures of both packages, and the commands, in one file; a test compares them.
 
     python docs/public_api.py            write docs/api.txt anew
     python docs/public_api.py --check    end with 1, and print the difference, where it is not as written
@@ -9,6 +9,7 @@ Annotations are left out, and a default that is no literal is `...`. The text is
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import difflib
 import enum
@@ -23,9 +24,11 @@ from typing import Any
 
 import reference
 
+from packager._cli.main import _parser
+
 FILE = Path(__file__).with_name("api.txt")
 HEAD = """\
-The public names and signatures of packager and kellet, by `python docs/public_api.py`.
+The public names and signatures of packager and kellet, and its commands, by `python docs/public_api.py`.
 What is promised of them stands in docs/guides/versions.md. "experimental": may change in any version.
 """
 _LITERALS = (type(None), type(...), bool, int, float, complex, str, bytes)
@@ -38,7 +41,21 @@ def text_of_api() -> str:
     for page in reference.pages_of(reference.public_modules()):
         mark = " (experimental)" if reference.is_experimental(page.module) else ""
         parts.append(f"\n== {page.module}{mark}\n" + "".join(_lines_of(page)))
-    return "".join(parts)
+    return "".join(parts) + "\n== the command\n" + "".join(_commands(_parser()))
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield a line for each command: what it takes, and its options."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _commands(command)
+            return
+    options = sorted(
+        {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}
+    )
+    taken = [str(action.metavar or action.dest) for action in parser._actions if not action.option_strings]
+    yield _wrapped(" ".join([parser.prog, *taken, *options]))
 
 
 def _lines_of(page: reference.Page) -> Iterator[str]:

@@ -65,8 +65,8 @@ def _add_lock(parts: Any) -> None:
         description="Write the recorded versions as requirements.txt or pylock.toml (PEP 751). Digests "
         "come from the wheels in the archive. Without wheels, requirements.txt has versions "
         "only, and pip asks an index for the digests of pylock.toml. pip then runs under the "
-        "Python of --python, with all that is installed there. Packages that no index has, "
-        "such as kellet itself, are named by wheel and digest.",
+        "Python of --python, with all that is installed there. Packages that "
+        "come from no index, such as kellet itself, are named by wheel and digest.",
     )
     lock.add_argument("file", metavar="FILE", help="the archive")
     lock.add_argument(

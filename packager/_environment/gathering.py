@@ -96,9 +96,9 @@ class WheelsAtHand:
         found = chosen(wheels_in([folder, *self.folders], self.target), wanted) if wanted else {}
         if OWN_NAME in wanted and OWN_NAME not in found:
             raise EnvironmentBuildError(
-                f"{what}: there is no wheel of kellet {wanted[OWN_NAME]}: the archive has none, no index has "
-                f"it, and this is kellet {here}; run the command of that version, or name a folder that has "
-                "its wheel with --find-links"
+                f"{what}: there is no wheel of kellet {wanted[OWN_NAME]}: the archive has none, it is "
+                f"taken from no index, and this is kellet {here}; run the command of that version, or name a "
+                "folder that has its wheel with --find-links"
             )
         return found
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.golden import released
 from tests.architecture.rooms import ROOT
 
 sys.path.append(str(ROOT / ".ci"))
@@ -31,7 +32,7 @@ def commit(folder: Path) -> None:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout that may be released as 0.1.0, whose public API is what its script says."""
-    golden = {f"tests/golden/{kind}-0.1.0.kellet": kind for kind in ("archive", "model")}
+    golden = {f"tests/golden/{kind}-0.1.0.kellet": kind for kind in released.KINDS}
     files = {
         "pyproject.toml": '[project]\nversion = "0.1.0"\n',
         "CHANGELOG.md": "# Changelog\n\n## 0.1.0, 2026-12-01\n",
@@ -106,5 +107,5 @@ def test_a_version_without_golden_archives_is_refused(checkout: Path) -> None:
     make = "is missing: python fixtures/golden/"
     assert problems(checkout) == [
         f"tests/golden/{kind}-0.2.0.kellet {make}{kind}.py tests/golden/{kind}-0.2.0.kellet"
-        for kind in ("archive", "model")
+        for kind in released.KINDS
     ]

@@ -43,6 +43,7 @@ def test_every_golden_archive_is_there_as_it_was_released() -> None:
     assert {line.split("  ")[1] for line in released.lines()} >= {
         "archive-0.1.0.kellet",
         "model-0.1.0.kellet",
+        "signed-0.1.0.kellet",
     }
 
 

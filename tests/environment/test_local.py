@@ -186,7 +186,7 @@ def test_another_version_of_kellet_is_asked_of_no_index(
     for command in (["lock", str(archive)], ["create", str(archive), str(tmp_path / "env")]):
         assert main(["env", *command]) == 1
         assert (
-            "there is no wheel of kellet 77.0: the archive has none, no index has it"
+            "there is no wheel of kellet 77.0: the archive has none, it is taken from no index"
             in capsys.readouterr().err
         )
     assert not (tmp_path / "env").exists()

@@ -185,7 +185,7 @@ def project(
 
 def _forget_modules_in(folder: Path) -> None:
     start = str(folder)
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # a collection may unload some
         file = getattr(module, "__dict__", {}).get("__file__")
         if isinstance(file, str) and file.startswith(start):
             del sys.modules[name]

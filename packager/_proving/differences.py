@@ -471,7 +471,7 @@ def _left_behind(plan: ExportPlan, run: Run) -> Iterator[Difference]:
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in tops}
     homes = {os.path.dirname(os.path.abspath(file)) for file in files.values() if isinstance(file, str)}
     roots = tuple(os.path.join(home, "") for home in homes if "site-packages" not in home)
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # a collection may unload some
         if type(module) is not ModuleType or name in there or name in ("__main__", "__mp_main__"):
             continue
         file, spec = vars(module).get("__file__"), vars(module).get("__spec__")

@@ -387,12 +387,18 @@ def left_by(end: str, tmp_path: Path, sample: str = "rest") -> tuple[list[int], 
     return workers, (tmp_path / "err").read_text()
 
 
+def is_there(process: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
 def are_there(processes: list[int]) -> list[int]:
     """Return those of some processes that are there, zombies not counted, once they had five seconds."""
     until = time.monotonic() + 5
     while True:
-        left = [pid for pid in processes if Path(f"/proc/{pid}/stat").exists()]
-        left = [pid for pid in left if ") Z " not in Path(f"/proc/{pid}/stat").read_text()]
+        left = [pid for pid in processes if is_there(pid)]
         if not left or time.monotonic() > until:
             return left
         time.sleep(0.05)

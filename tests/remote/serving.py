@@ -4,11 +4,30 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+class Talks(dict[threading.Thread, socket.socket]):
+    """The connections of a server that are open, by the thread that answers on each."""
+
+    @contextmanager
+    def on(self, connection: socket.socket) -> Iterator[None]:
+        """Note a connection while this thread answers on it."""
+        self[threading.current_thread()] = connection
+        try:
+            yield
+        finally:
+            del self[threading.current_thread()]
+
+    def end(self) -> None:
+        """End all of them: what a test leaves open would be counted by others."""
+        for thread, connection in [*self.items()]:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            thread.join(2)
 
 
 class FileServer(ThreadingHTTPServer):
@@ -34,6 +53,18 @@ class FileServer(ThreadingHTTPServer):
         self.headers: list[dict[str, str]] = []
         self.sent = 0
         self.lock = threading.Lock()
+        self.ended = threading.Event()
+        self.talks = Talks()
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        with self.talks.on(request):
+            super().process_request_thread(request, client_address)
+
+    def end(self) -> None:
+        """Wait for none that is late, and let go of all connections."""
+        self.shutdown()
+        self.ended.set()
+        self.talks.end()
 
     def address(self, name: str = "net.kellet", host: str | None = None) -> str:
         """Return the address of a file."""
@@ -60,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
             number = len(server.asked)
             server.asked.append(self.headers.get("Range", ""))
             server.headers.append(dict(self.headers))
-        time.sleep(server.delay)
+        server.ended.wait(server.delay)
         if server.fault is not None and server.fault(self, number):
             return
         data = server.files.get(self.path)
@@ -106,7 +137,7 @@ def serving(files: dict[str, bytes], host: str = "127.0.0.1") -> Iterator[FileSe
         try:
             yield server
         finally:
-            server.shutdown()
+            server.end()
             thread.join()
 
 
@@ -114,8 +145,10 @@ def serving(files: dict[str, bytes], host: str = "127.0.0.1") -> Iterator[FileSe
 def talking(talk: Callable[[socket.socket, bytes], None], scheme: str = "http") -> Iterator[str]:
     """Give the address of a server that reads a request on each connection, and answers by `talk`."""
 
+    talks = Talks()
+
     def one(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
+        with talks.on(connection), connection, suppress(OSError):
             while request := connection.recv(1 << 16):
                 talk(connection, request)
 
@@ -130,6 +163,7 @@ def talking(talk: Callable[[socket.socket, bytes], None], scheme: str = "http") 
         yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/net.kellet"
         with suppress(OSError):
             listening.shutdown(socket.SHUT_RDWR)  # ends what accepts
+        talks.end()
 
 
 def in_time(seconds: float, call: Callable[[], object]) -> object:

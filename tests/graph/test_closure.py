@@ -551,8 +551,8 @@ def test_edges_print_on_one_line(close: Close) -> None:
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_run_leaves_the_garbage_collector_as_it_was(close: Close, frozen: bool) -> None:
+    gc.collect()  # what is frozen stays for good
     gc.unfreeze()  # as tests/conftest.py leaves it
-    gc.collect()  # what is frozen now stays for good
     if frozen:
         gc.freeze()
     try:

@@ -13,6 +13,7 @@ from packager import PackageImporter
 from packager._archive import ArchiveReader, verify
 from packager.errors import OtherSignerError
 from packager.migrations import migrations_ran
+from tests.signing.signed_files import pair
 
 GOLDEN = released.archives("signed")
 
@@ -26,9 +27,9 @@ def golden(request: pytest.FixtureRequest) -> Path:
 def test_it_opens_for_its_key_and_for_no_other(golden: Path, tmp_path: Path) -> None:
     with PackageImporter(golden, signed_by=signed.public_key(golden), environment="ignore") as importer:
         assert [*importer.load_migrations()] == ["goldkeys:Head"]
-    signed.new_key(tmp_path / "other.pub")
+    other = pair(tmp_path, "other").pub
     with pytest.raises(OtherSignerError, match=r"it claims key [0-9a-f]{64}, but this signer is not allowed"):
-        PackageImporter(golden, signed_by=tmp_path / "other.pub", environment="ignore")
+        PackageImporter(golden, signed_by=other, environment="ignore")
 
 
 def test_its_old_keys_are_carried_over_as_they_were(golden: Path) -> None:

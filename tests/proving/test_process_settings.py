@@ -87,9 +87,12 @@ SETS = {
 
 
 @pytest.fixture(autouse=True)
-def put_back():
+def put_back(monkeypatch):
     digits, arguments = sys.get_int_max_str_digits(), [*sys.argv]
     numpy_before, context, dtype = numpy.geterr(), decimal.getcontext().copy(), kellet.get_default_dtype()
+    # In a process that runs tests by itself both would be told before what a test has set.
+    del sys.argv[1:]
+    monkeypatch.setattr(sys.modules["__main__"], "sys", sys, raising=False)
     with warnings.catch_warnings():
         yield
     logging.getLogger("shop").setLevel(logging.NOTSET)
@@ -114,7 +117,7 @@ def test_an_answer_that_hangs_on_one_is_refused_with_both(export, name):
             lambda one: one.save_example("model", {"x": numpy.ones(1)}),
         )
     [problem] = caught.value.problems
-    assert any(one.startswith(told) for one in problem.suspects), problem.suspects
+    assert any(one.startswith(told) for one in problem.suspects[:3]), problem.suspects
 
 
 def test_one_is_told_where_nothing_is_called_and_not_where_no_answer_hangs_on_it(export):
